@@ -27,6 +27,22 @@ size_t blocksIn(uint64_t size, uint64_t block) {
   return static_cast<size_t>((size + block - 1) / block);
 }
 
+bool isInside(const ContentGap& gap, uint64_t size) {
+  return gap.offset <= size && gap.size <= size - gap.offset;
+}
+
+// Which blocks lie in a gap; empty: none.
+std::vector<bool> gapBlocks(uint64_t size, std::span<const ContentGap> gaps) {
+  std::vector<bool> isGap;
+  for (const ContentGap& gap : gaps) {
+    if (!isInside(gap, size)) continue;
+    isGap.resize(blocksIn(size, kBlock));
+    const uint64_t end = (gap.offset + gap.size) / kBlock;
+    for (uint64_t block = blocksIn(gap.offset, kBlock); block < end; ++block) isGap[block] = true;
+  }
+  return isGap;
+}
+
 // Threads that read a range of a file and make digests, tags, or both, of the same bytes.
 struct Work {
   int fd;
@@ -35,6 +51,8 @@ struct Work {
   std::vector<base::Sha256Digest> digests;  // empty: not wanted
   const base::Gmac::Key* key = nullptr;     // null: no tags are wanted
   std::vector<base::Gmac::Tag> tags;
+  std::span<const ContentGap> gaps = {};
+  std::vector<bool> isGap = {};  // gapBlocks()
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   std::optional<StoreFailure> failure;  // the first one
@@ -48,6 +66,7 @@ struct Work {
       const size_t index = next.fetch_add(1, std::memory_order_relaxed);
       if (index >= parts) return;
       const uint64_t start = index * part;
+      if (!isGap.empty() && isGap[start / kBlock]) continue;
       const auto length = static_cast<size_t>(std::min(part, size - start));
       if (StoreStatus read = readAt(fd, buffer.data(), length, offset + start); !read) {
         const std::lock_guard lock(mutex);
@@ -56,6 +75,7 @@ struct Work {
         return;
       }
       const auto bytes = std::span(buffer).first(length);
+      clearGaps(start, bytes);
       if (!digests.empty()) digests[index] = base::Sha256::of(bytes);
       if (!gmac) continue;
       for (size_t at = 0; at < length; at += kTagBlock)
@@ -64,7 +84,18 @@ struct Work {
     }
   }
 
+  // Clears what lies in gaps of bytes that were read from `start` on.
+  void clearGaps(uint64_t start, std::span<uint8_t> bytes) const {
+    for (const ContentGap& gap : gaps) {
+      if (!isInside(gap, size)) continue;
+      const uint64_t begin = std::max(gap.offset, start);
+      const uint64_t end = std::min(gap.offset + gap.size, start + bytes.size());
+      if (begin < end) std::ranges::fill(bytes.subspan(begin - start, end - begin), uint8_t{0});
+    }
+  }
+
   Status runOn(unsigned threads) {
+    isGap = gapBlocks(size, gaps);
     if (key != nullptr) tags.resize(blocksIn(size, kTagBlock));
     if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
     const uint64_t share = digests.empty() ? kTaggedBytesPerThread : kBytesPerThread;
@@ -97,10 +128,11 @@ Result<std::vector<base::Sha256Digest>> blockDigests(int fd, uint64_t offset, ui
 }
 
 Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
-                                       const std::optional<base::Gmac::Key>& key,
-                                       ContentTags* tags) {
+                                       const std::optional<base::Gmac::Key>& key, ContentTags* tags,
+                                       std::span<const ContentGap> gaps) {
   Work work{.fd = fd, .offset = offset, .size = size};
   work.digests.resize(blocksIn(size, kBlock));
+  work.gaps = gaps;
   if (key && tags != nullptr) work.key = &*key;
   HEARTH_TRY(work.runOn(threads));
   if (work.key != nullptr) *tags = {size, std::move(work.tags)};
@@ -108,11 +140,17 @@ Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, u
 }
 
 Result<ContentTags> tagContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
-                               const base::Gmac::Key& key) {
+                               const base::Gmac::Key& key, std::span<const ContentGap> gaps) {
   Work work{.fd = fd, .offset = offset, .size = size};
+  work.gaps = gaps;
   work.key = &key;
   HEARTH_TRY(work.runOn(threads));
   return ContentTags{size, std::move(work.tags)};
+}
+
+uint64_t countedBytes(uint64_t size, std::span<const ContentGap> gaps) {
+  const std::vector<bool> isGap = gapBlocks(size, gaps);
+  return size - kBlock * static_cast<uint64_t>(std::ranges::count(isGap, true));
 }
 
 std::vector<base::Sha256Digest> blockDigests(std::span<const uint8_t> payload) {

@@ -44,11 +44,13 @@ bool isReadWellAfterChange(const FileIdentity& file, int64_t readAt) {
                                     racyWindow(file.proof);
 }
 
-ContentSource ContentSource::of(int fd, uint64_t offset, uint64_t size, bool mayBeWritten) {
+ContentSource ContentSource::of(int fd, uint64_t offset, uint64_t size, bool mayBeWritten,
+                                std::vector<ContentGap> gaps) {
   ContentSource source;
   source.fd_ = fd;
   source.offset_ = offset;
   source.size_ = size;
+  source.gaps_ = std::move(gaps);
   source.seenAt_ = base::fileClock();
   auto file = FileIdentity::of(fd);
   if (!file || file->proof == ChangeProof::kNone) return source;
@@ -56,6 +58,20 @@ ContentSource ContentSource::of(int fd, uint64_t offset, uint64_t size, bool may
   const bool isInside = offset <= bytes && size <= bytes - offset;
   if (isInside && (!mayBeWritten || file->proof == ChangeProof::kSeal)) source.file_ = *file;
   return source;
+}
+
+FileIdentity ContentSource::remembered() const {
+  FileIdentity identity = *file_;
+  if (gaps_.empty()) return identity;
+  base::Sha256 hash;
+  hash.update("content with gaps", 17);
+  addToKey(hash, identity.scope);
+  for (const ContentGap& gap : gaps_) {
+    addToKey(hash, gap.offset);
+    addToKey(hash, gap.size);
+  }
+  identity.scope = hash.finish();
+  return identity;
 }
 
 bool ContentSource::tellsChanges() const {
@@ -71,13 +87,14 @@ bool ContentSource::isUnchanged() const {
 void rememberHash(const ContentSource& source, const base::Sha256Digest& digest,
                   ContentMemory& memory) {
   if (source.isUnchanged() && source.file()->proof != ChangeProof::kSeal)
-    memory.rememberContent(*source.file(), source.offset(), source.size(), digest, source.seenAt());
+    memory.rememberContent(source.remembered(), source.offset(), source.size(), digest,
+                           source.seenAt());
 }
 
 std::optional<base::Sha256Digest> recalledHash(const ContentSource& source, ContentMemory* memory) {
   if (memory == nullptr || source.file() == nullptr || source.file()->proof == ChangeProof::kSeal)
     return std::nullopt;
-  return memory->content(*source.file(), source.offset(), source.size());
+  return memory->content(source.remembered(), source.offset(), source.size());
 }
 
 Result<base::Sha256Digest> rememberedHash(const ContentSource& source, unsigned threads,
@@ -86,9 +103,10 @@ Result<base::Sha256Digest> rememberedHash(const ContentSource& source, unsigned 
   if (const auto digest = recalledHash(source, memory)) return *digest;
   const auto key = memory != nullptr ? memory->makeTagKey() : std::nullopt;
   ContentTags made;
-  HEARTH_ASSIGN(const base::Sha256Digest digest,
-                hashContent(source.fd(), source.offset(), source.size(), threads, key, &made));
-  hashed.fetch_add(source.size(), std::memory_order_relaxed);
+  HEARTH_ASSIGN(
+      const base::Sha256Digest digest,
+      hashContent(source.fd(), source.offset(), source.size(), threads, key, &made, source.gaps()));
+  hashed.fetch_add(countedBytes(source.size(), source.gaps()), std::memory_order_relaxed);
   if (key) memory->nameContent(made.name(), digest);
   if (key && tags != nullptr) *tags = std::move(made);
   if (memory != nullptr) rememberHash(source, digest, *memory);

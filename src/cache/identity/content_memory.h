@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "base/sha256.h"
@@ -63,14 +65,19 @@ class ContentMemory {
 class ContentSource {
  public:
   // Looks at the file as it is now. `mayBeWritten`: the range is memory that whoever has it mapped
-  // can write without a trace. The caller owns the descriptor and keeps it open.
-  static ContentSource of(int fd, uint64_t offset, uint64_t size, bool mayBeWritten = false);
+  // can write without a trace. `gaps` do not count. The caller owns the descriptor and keeps it
+  // open.
+  static ContentSource of(int fd, uint64_t offset, uint64_t size, bool mayBeWritten = false,
+                          std::vector<ContentGap> gaps = {});
 
   int fd() const { return fd_; }
   uint64_t offset() const { return offset_; }
   uint64_t size() const { return size_; }
+  std::span<const ContentGap> gaps() const { return gaps_; }
   // Null where the identity proves nothing.
   const FileIdentity* file() const { return file_ ? &*file_ : nullptr; }
+  // Of a file(): under what the digest of the range is remembered. It depends on the gaps, too.
+  FileIdentity remembered() const;
   // Nanoseconds since 1970.
   int64_t seenAt() const { return seenAt_; }
 
@@ -83,6 +90,7 @@ class ContentSource {
   int fd_ = -1;
   uint64_t offset_ = 0;
   uint64_t size_ = 0;
+  std::vector<ContentGap> gaps_;
   std::optional<FileIdentity> file_;
   int64_t seenAt_ = 0;
 };

@@ -81,6 +81,35 @@ TEST_F(ContentTagsTest, AChangeIsSeenInItsBlockAndInTheName) {
   EXPECT_TRUE(names.insert(other.name()).second);
 }
 
+TEST_F(ContentTagsTest, GapsDoNotCount) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  // From within MiB 2 to within MiB 5; and one that does not lie in the content.
+  const ContentGap gaps[] = {{2 * kMiB + 5, 3 * kMiB}, {kBytes - 1, 2}};
+  EXPECT_EQ(countedBytes(kBytes, gaps), kBytes - 2 * kMiB);
+  EXPECT_EQ(countedBytes(kBytes, {}), kBytes);
+  const auto read = [&](std::span<const ContentGap> left) {
+    const base::Descriptor file = this->file();
+    ContentTags made;
+    const auto digest = hashContent(file.get(), 0, kBytes, 2, kKey, &made, left);
+    EXPECT_EQ(made, tagContent(file.get(), 0, kBytes, 2, kKey, left).value());
+    return std::pair(digest.value(), made.name());
+  };
+  const auto before = read(gaps);
+  EXPECT_NE(before.first, read({}).first);
+  EXPECT_NE(before.second, read({}).second);
+  for (const auto& [position, counts] : {std::pair(2 * kMiB + 4, true),
+                                         {2 * kMiB + 5, false},
+                                         {3 * kMiB, false},
+                                         {5 * kMiB + 4, false},
+                                         {5 * kMiB + 5, true},
+                                         {kBytes - 1, true}}) {
+    bytes_[position] ^= 1;
+    EXPECT_EQ(read(gaps).first != before.first, counts) << position;
+    EXPECT_EQ(read(gaps).second != before.second, counts) << position;
+    bytes_[position] ^= 1;
+  }
+}
+
 TEST_F(ContentTagsTest, AShorterFileIsAnError) {
   const base::Descriptor file = this->file();
   EXPECT_EQ(tagContent(file.get(), 1, kBytes, 2, kKey).error().code(), ErrorCode::kBadData);

@@ -58,9 +58,9 @@ Result<std::optional<ContentTags>> SegmentStore::contentTags(const ContentSource
   const ContentDigests digests = contentDigests();
   const auto key = digests.memory != nullptr ? digests.memory->tagKey() : std::nullopt;
   if (!key) return std::nullopt;
-  HEARTH_ASSIGN(ContentTags tags,
-                tagContent(source.fd(), source.offset(), source.size(), threads, *key));
-  digests.hashed.fetch_add(source.size(), std::memory_order_relaxed);
+  HEARTH_ASSIGN(ContentTags tags, tagContent(source.fd(), source.offset(), source.size(), threads,
+                                             *key, source.gaps()));
+  digests.hashed.fetch_add(countedBytes(source.size(), source.gaps()), std::memory_order_relaxed);
   return tags;
 }
 

@@ -68,6 +68,34 @@ std::vector<Range> tables(const graph::Model& model) {
 
 }  // namespace
 
+std::vector<graph::DataLocation> tablesOnlyLookedUp(const graph::Model& model) {
+  const graph::Subgraph& main = model.main();
+  std::vector<bool> isTable(main.operands.size());
+  std::vector<bool> isRead(main.operands.size());  // otherwise than by look-ups
+  for (const graph::Operation& operation : main.operations)
+    for (size_t i = 0; i < operation.inputs.size(); ++i)
+      (static_cast<int>(i) == tableInput(operation.type) ? isTable : isRead)[operation.inputs[i]] =
+          true;
+  std::vector<graph::DataLocation> tables;
+  std::vector<graph::DataLocation> others;
+  for (const graph::Subgraph& subgraph : model.subgraphs)
+    for (size_t i = 0; i < subgraph.operands.size(); ++i) {
+      const graph::Operand& operand = subgraph.operands[i];
+      if (operand.lifetime != graph::Lifetime::kConstantReference) continue;
+      const bool isOnlyTable = &subgraph == &main && isTable[i] && !isRead[i];
+      (isOnlyTable && operand.location.length >= kLargeTable ? tables : others)
+          .push_back(operand.location);
+    }
+  // Operands may share bytes.
+  std::erase_if(tables, [&](const graph::DataLocation& table) {
+    return std::ranges::any_of(others, [&](const graph::DataLocation& other) {
+      return other.pool == table.pool && other.offset < table.offset + table.length &&
+             table.offset < other.offset + other.length;
+    });
+  });
+  return tables;
+}
+
 void expectLookups(const graph::Model& model) {
   for (const Range& table : tables(model))
     if (sizeOf(table) >= kLargeTable) advise(table, MADV_RANDOM);

@@ -3,9 +3,15 @@
 // embeddings. They lie between weights that nobody reads when the packed ones come from the store.
 #pragma once
 
+#include <vector>
+
 #include "graph/model.h"
 
 namespace hearth::cpu {
+
+// The tables of 8 MiB and more that operations look rows up in and that nothing else reads. What is
+// packed never depends on them. In the order of the operations, each once.
+std::vector<graph::DataLocation> tablesOnlyLookedUp(const graph::Model& model);
 
 // Turns off read-ahead for large tables of look-ups: reading a row that is not in memory then
 // brings in its pages only, and not the megabytes around them. Best effort.

@@ -108,6 +108,62 @@ TEST_F(InPlaceConstantsTest, ARowOfALargeTableComesAlone) {
   EXPECT_LT(resident(kEmbedding), pagesOf(kEmbedding) / 16);
 }
 
+// Tables that only look-ups read.
+class LookUpTablesTest : public testing::Test {
+ protected:
+  LookUpTablesTest() {
+    model_.subgraphs.resize(2);
+    for (const Constant& constant : {kTable, kWeights, kEmbedding})
+      model_.main().operands.push_back(constantAt(constant));
+    model_.main().operands.emplace_back();
+    model_.main().operations = {
+        {graph::OperationType::kGather, {0, kTemporary, kTemporary}, {kTemporary}, ""},
+        {graph::OperationType::kFullyConnected, {kTemporary, 1}, {kTemporary}, ""},
+        {graph::OperationType::kEmbeddingLookup, {kTemporary, 2}, {kTemporary}, ""},
+    };
+  }
+  static graph::Operand constantAt(const Constant& constant) {
+    graph::Operand operand;
+    operand.lifetime = graph::Lifetime::kConstantReference;
+    operand.location = {.pool = 0, .offset = constant.offset, .length = constant.length};
+    return operand;
+  }
+
+  static constexpr uint32_t kTemporary = 3;
+  graph::Model model_;
+};
+
+TEST_F(LookUpTablesTest, LargeOnesAreFound) {
+  const std::vector<graph::DataLocation> tables = tablesOnlyLookedUp(model_);
+  ASSERT_EQ(tables.size(), 1u);
+  EXPECT_EQ(tables[0].offset, kEmbedding.offset);
+  EXPECT_EQ(tables[0].length, kEmbedding.length);
+}
+
+TEST_F(LookUpTablesTest, AnotherReaderOfTheBytesCounts) {
+  graph::Model tied = model_;
+  tied.main().operations.push_back(
+      {graph::OperationType::kFullyConnected, {kTemporary, 2}, {kTemporary}, ""});
+  EXPECT_TRUE(tablesOnlyLookedUp(tied).empty());
+  // The indices of a look-up are no table.
+  graph::Model indices = model_;
+  indices.main().operations.push_back(
+      {graph::OperationType::kEmbeddingLookup, {2, kTemporary}, {kTemporary}, ""});
+  EXPECT_TRUE(tablesOnlyLookedUp(indices).empty());
+  // Another operand, of this subgraph or another, has some of the bytes.
+  for (const size_t subgraph : {size_t{0}, size_t{1}}) {
+    graph::Model shared = model_;
+    shared.subgraphs[subgraph].operands.push_back(
+        constantAt({kEmbedding.offset + kEmbedding.length - 1, 2}));
+    EXPECT_TRUE(tablesOnlyLookedUp(shared).empty());
+    shared.subgraphs[subgraph].operands.back().location.offset += 1;
+    EXPECT_EQ(tablesOnlyLookedUp(shared).size(), 1u);
+    shared.subgraphs[subgraph].operands.back().location = {
+        .pool = 1, .offset = kEmbedding.offset, .length = kEmbedding.length};
+    EXPECT_EQ(tablesOnlyLookedUp(shared).size(), 1u);
+  }
+}
+
 TEST_F(InPlaceConstantsTest, MemoryThatIsNotOfAFileIsUnchanged) {
   const std::vector<uint8_t> bytes(40 * kMiB, 7);
   model_.pools = {memory::Pool::borrowed(bytes.data(), bytes.size())};

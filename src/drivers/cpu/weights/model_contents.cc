@@ -8,6 +8,7 @@
 
 #include "base/trace.h"
 #include "cache/identity/content_hash.h"
+#include "drivers/cpu/weights/in_place_constants.h"
 
 namespace hearth::cpu {
 namespace {
@@ -24,8 +25,9 @@ bool mayBeWritten(const memory::Pool& pool) {
 
 }  // namespace
 
-cache::ContentSource sourceOf(const memory::Pool& pool) {
-  return cache::ContentSource::of(pool.fd(), pool.offset(), pool.size(), mayBeWritten(pool));
+cache::ContentSource sourceOf(const memory::Pool& pool, std::vector<cache::ContentGap> gaps) {
+  return cache::ContentSource::of(pool.fd(), pool.offset(), pool.size(), mayBeWritten(pool),
+                                  std::move(gaps));
 }
 
 bool ModelContents::Pool::tellsChanges() const {
@@ -35,10 +37,14 @@ bool ModelContents::Pool::tellsChanges() const {
 ModelContents::ModelContents(const graph::Model& model, cache::SegmentStore& store,
                              unsigned threads)
     : store_(store), threads_(threads) {
-  for (const memory::PoolRef& pool : model.pools) {
-    Pool entry{.memory = pool.get()};
-    if (pool->fd() >= 0) entry.source = sourceOf(*pool);
-    pools_.push_back(entry);
+  std::vector<std::vector<cache::ContentGap>> gaps(model.pools.size());
+  for (const graph::DataLocation& table : tablesOnlyLookedUp(model))
+    gaps[table.pool].push_back({table.offset, table.length});
+  for (size_t i = 0; i < model.pools.size(); ++i) {
+    const memory::Pool& pool = *model.pools[i];
+    Pool entry{.memory = &pool};
+    if (pool.fd() >= 0) entry.source = sourceOf(pool, std::move(gaps[i]));
+    pools_.push_back(std::move(entry));
   }
 }
 
@@ -73,7 +79,7 @@ Status ModelContents::hash(Pool& pool) {
 Status ModelContents::tag(Pool& pool) {
   HEARTH_ASSIGN(auto tags, store_.contentTags(*pool.source, threads_));
   const std::lock_guard lock(mutex_);
-  if (tags) hashedBytes_ += pool.source->size();
+  if (tags) hashedBytes_ += cache::countedBytes(pool.source->size(), pool.source->gaps());
   pool.tags = std::move(tags);
   return {};
 }
@@ -108,7 +114,10 @@ Result<bool> ModelContents::isSame(Pool& pool) {
     return pool.source->isUnchanged();
   }
   Pool now = pool;
-  if (now.source) now.source = sourceOf(*now.memory);
+  if (now.source) {
+    const auto gaps = pool.source->gaps();
+    now.source = sourceOf(*now.memory, {gaps.begin(), gaps.end()});
+  }
   if (pool.digest && pool.tags) {
     HEARTH_TRY(tag(now));
     if (now.tags) return now.tags == pool.tags;

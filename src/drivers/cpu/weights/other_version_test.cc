@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -38,6 +39,31 @@ std::vector<uint8_t> constants(const std::vector<float>& factors) {
   return bytes;
 }
 
+// The layers behind a look-up of one row of a table, whose rows follow the layers in the pool.
+constexpr uint32_t kRows = 3000;
+std::shared_ptr<const graph::Model> looksUp(const memory::PoolRef& pool) {
+  auto model =
+      std::make_shared<graph::Model>(*layerChainOver(pool, {kWidth, kWidth, kWidth, kWidth}));
+  graph::Subgraph& graph = model->main();
+  const uint32_t row = graph.inputs[0];
+  graph.operands[row].lifetime = graph::Lifetime::kTemporary;
+  graph::Operand index;
+  index.type = graph::OperandType::kTensorInt32;
+  index.dimensions = {1};
+  index.lifetime = graph::Lifetime::kSubgraphInput;
+  graph::Operand table;
+  table.dimensions = {kRows, kWidth};
+  table.lifetime = graph::Lifetime::kConstantReference;
+  table.location = {0, kLayers * kLayerBytes, uint64_t{kRows} * kWidth * sizeof(float)};
+  const auto count = static_cast<uint32_t>(graph.operands.size());
+  graph.operands.push_back(index);
+  graph.operands.push_back(table);
+  graph.operations.insert(graph.operations.begin(),
+                          {graph::OperationType::kEmbeddingLookup, {count, count + 1}, {row}, ""});
+  graph.inputs = {count};
+  return model;
+}
+
 class OtherVersionTest : public cache::StoreTest {
  protected:
   OtherVersionTest() { std::filesystem::create_directory(folder_.path() / "models"); }
@@ -55,25 +81,36 @@ class OtherVersionTest : public cache::StoreTest {
   }
   // A start of a version, as in a process of its own, which computes the product of its factors.
   hal::StartReport start(const std::vector<float>& factors) {
+    const memory::PoolRef pool = file(constants(factors));
+    return start(layerChainOver(pool, {kWidth, kWidth, kWidth, kWidth}),
+                 std::vector<float>(kWidth, 1.0f), factors[0] * factors[1] * factors[2]);
+  }
+  // The same of a version with a table, all of whose values are `entry`.
+  hal::StartReport start(const std::vector<float>& factors, float entry) {
+    std::vector<uint8_t> bytes = constants(factors);
+    const std::vector<float> table(size_t{kRows} * kWidth, entry);
+    const auto* const first = reinterpret_cast<const uint8_t*>(table.data());
+    bytes.insert(bytes.end(), first, first + table.size() * sizeof(float));
+    return start(looksUp(file(bytes)), {std::bit_cast<float>(kRows / 2)},
+                 entry * factors[0] * factors[1] * factors[2]);
+  }
+  memory::PoolRef file(const std::vector<uint8_t>& bytes) {
     const std::filesystem::path path =
         folder_.path() / "models" / (std::to_string(++versions_) + ".bin");
-    cache::writeFile(path, constants(factors));
+    cache::writeFile(path, bytes);
+    return memory::Pool::openFile(path).value();
+  }
+  hal::StartReport start(const std::shared_ptr<const graph::Model>& model,
+                         const std::vector<float>& input, float expected) {
     hal::PrepareOptions options;
     options.threads = 2;
     options.driverOptions = storeOptions().toTexts();
-    hal::StartReport report;
-    {
-      const auto prepared = device_->prepareModel(
-          layerChainOver(memory::Pool::openFile(path).value(), {kWidth, kWidth, kWidth, kWidth}),
-          options, hal::Cache());
-      EXPECT_TRUE(prepared) << prepared.error().toString();
-      if (!prepared) return {};
-      EXPECT_THAT(runOnce(**prepared, std::vector<float>(kWidth, 1.0f), kWidth),
-                  Each(FloatNear(factors[0] * factors[1] * factors[2], 1e-3f)));
-      store()->settle();
-      report = (*prepared)->startReport();
-    }
-    return report;
+    const auto prepared = device_->prepareModel(model, options, hal::Cache());
+    EXPECT_TRUE(prepared) << prepared.error().toString();
+    if (!prepared) return {};
+    EXPECT_THAT(runOnce(**prepared, input, kWidth), Each(FloatNear(expected, 1e-3f)));
+    store()->settle();
+    return (*prepared)->startReport();
   }
   static uint64_t packedBytes(const hal::StartReport& report) {
     uint64_t sum = 0;
@@ -120,6 +157,19 @@ TEST_F(OtherVersionTest, ABundleHasOneVersionOnly) {
   const hal::StartReport second = start({5, 3, 4});
   EXPECT_EQ(second.mappedBytes, 0u);
   EXPECT_GE(packedBytes(second), kLayers * kWeightBytes);
+}
+
+// A table is read in place, so nothing that is packed depends on it.
+TEST_F(OtherVersionTest, AnotherTableOfLookUpsIsTheSameModel) {
+  const uint64_t tableBytes = uint64_t{kRows} * kWidth * sizeof(float);
+  EXPECT_EQ(start({2, 3, 4}, 1).state, State::kCold);
+  const hal::StartReport other = start({2, 3, 4}, 5);
+  EXPECT_EQ(other.state, State::kWarm) << other.reason;
+  EXPECT_EQ(packedBytes(other), 0u);
+  EXPECT_LT(other.hashedBytes, kLayers * kLayerBytes + tableBytes / 4);
+  const hal::StartReport changed = start({2, 3, 6}, 5);
+  EXPECT_EQ(changed.reason, "model changed");
+  EXPECT_GE(changed.mappedBytes, kWeightBytes);
 }
 
 // What the store says of an earlier version may be gone or damaged.
