@@ -24,64 +24,25 @@ struct BroadcastRow {
   std::array<size_t, kInputs> step{};
 };
 
-// Calls visit(BroadcastRow) until all elements of `output`, the broadcast of all `inputs`, were
-// visited once; on the threads of `pool`, if there is one. All indices are flat.
+// Calls visit(arguments, row) for rows that cover all elements of `output`, the broadcast of all
+// `inputs`, once; on the threads of `pool`, if there is one. All indices are flat. For 2 and 3
+// inputs.
+template <size_t kInputs>
+void visitBroadcastRows(threads::ThreadPool* pool, const Dimensions& output,
+                        const std::array<const Dimensions*, kInputs>& inputs,
+                        void (*visit)(const void* arguments, const BroadcastRow<kInputs>& row),
+                        const void* arguments);
+
+// The same with an object that is called: visit(row).
 template <size_t kInputs, typename Visit>
 void forEachBroadcastRow(threads::ThreadPool* pool, const Dimensions& output,
                          const std::array<const Dimensions*, kInputs>& inputs, const Visit& visit) {
-  struct Loop {
-    size_t size = 1;
-    std::array<size_t, kInputs> strides{};
-  };
-  // Goes from the last dimension to the first and merges those that all inputs traverse evenly.
-  std::vector<Loop> loops;
-  std::array<size_t, kInputs> strides;
-  strides.fill(1);
-  for (size_t d = 0; d < output.size(); ++d) {
-    Loop loop;
-    loop.size = output[output.size() - 1 - d];
-    if (loop.size == 0) return;
-    for (size_t n = 0; n < kInputs; ++n) {
-      const Dimensions& input = *inputs[n];
-      const size_t size = d < input.size() ? input[input.size() - 1 - d] : 1;
-      loop.strides[n] = size == 1 ? 0 : strides[n];
-      strides[n] *= size;
-    }
-    if (loop.size == 1) continue;
-    bool isEven = !loops.empty();
-    for (size_t n = 0; isEven && n < kInputs; ++n)
-      isEven = loop.strides[n] == loops.back().strides[n] * loops.back().size;
-    if (isEven)
-      loops.back().size *= loop.size;
-    else
-      loops.push_back(loop);
-  }
-  if (loops.empty()) loops.emplace_back();
-  const Loop inner = loops.front();
-  size_t rows = 1;
-  for (size_t i = 1; i < loops.size(); ++i) rows *= loops[i].size;
-  // The grain counts elements, whatever their size.
-  constexpr size_t kPart = 1 << 14;
-  const size_t partsOfRow = (inner.size + kPart - 1) / kPart;
-  threads::forRanges(pool, rows * partsOfRow, std::max<size_t>(1, kPart / inner.size),
-                     [&](uint64_t begin, uint64_t end) {
-                       for (uint64_t part = begin; part < end; ++part) {
-                         const size_t from = part % partsOfRow * kPart;
-                         size_t position = part / partsOfRow;
-                         BroadcastRow<kInputs> row;
-                         row.first = position * inner.size + from;
-                         row.count = std::min(kPart, inner.size - from);
-                         row.step = inner.strides;
-                         for (size_t n = 0; n < kInputs; ++n) row.at[n] = from * inner.strides[n];
-                         for (size_t i = 1; i < loops.size(); ++i) {
-                           const size_t index = position % loops[i].size;
-                           position /= loops[i].size;
-                           for (size_t n = 0; n < kInputs; ++n)
-                             row.at[n] += index * loops[i].strides[n];
-                         }
-                         visit(row);
-                       }
-                     });
+  visitBroadcastRows<kInputs>(
+      pool, output, inputs,
+      [](const void* called, const BroadcastRow<kInputs>& row) {
+        (*static_cast<const Visit*>(called))(row);
+      },
+      &visit);
 }
 
 // output[i] = function(a[..], b[..]), where `dimensions` are the broadcast of inputs 0 and 1, whose
