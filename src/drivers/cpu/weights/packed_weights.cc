@@ -144,15 +144,16 @@ void PackedWeights::take(WeightPlace place, const base::Sha256Digest* source) {
   if (!finder_ || isPrivate_ || isPacked(place, source)) return;
   std::optional<PackedPlace> found = finder_(*described);
   if (!found) return;
-  const uint64_t size = found->size;
+  found->isTaken = true;
   preset(place, *std::move(found));
-  const std::lock_guard lock(mutex_);
-  takenBytes_ += size;
 }
 
 uint64_t PackedWeights::takenBytes() const {
   const std::lock_guard lock(mutex_);
-  return takenBytes_;
+  uint64_t bytes = 0;
+  for (const auto& [place, packed] : places_)
+    if (packed.isTaken) bytes += packed.size;
+  return bytes;
 }
 
 std::map<WeightPlace, std::shared_ptr<const PackingSource>> PackedWeights::sources() const {

@@ -44,6 +44,8 @@ struct PackedPlace {
   uint32_t seed = 0;  // XNNPACK's name of the packing function, 0 for ours
   // Whether the size is known to be what the operation reads.
   bool isProven = true;
+  // Whether an earlier version of the model packed it (PackedWeights::takeFrom()).
+  bool isTaken = false;
   uint8_t* data() const { return segment->data() + offset; }
 };
 
@@ -86,7 +88,7 @@ class PackedWeights {
   // the creation calls, which may call it from several threads at once.
   using Finder = std::function<std::optional<PackedPlace>(const PackingSource& source)>;
   void takeFrom(Finder find) { finder_ = std::move(find); }
-  // Bytes that creation calls have taken in this way.
+  // Bytes of what creation calls have taken in this way and use.
   uint64_t takenBytes() const;
 
   // Forbids packing: from now on creation calls fail where they would have to pack. For weights
@@ -231,7 +233,6 @@ class PackedWeights {
   std::map<WeightPlace, PackedPlace> places_;
   std::map<base::Sha256Digest, std::shared_ptr<const PackingSource>> described_;
   std::map<WeightPlace, std::shared_ptr<const PackingSource>> sources_;
-  uint64_t takenBytes_ = 0;
   uint64_t sharedBytes_ = 0;
   uint64_t repackedBytes_ = 0;
   size_t droppedPresets_ = 0;

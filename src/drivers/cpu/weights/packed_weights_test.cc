@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/weights/packed_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace hearth::cpu {
+namespace {
+
+constexpr size_t kBytes = 4096;
+constexpr WeightPlace kPlace = {0, 0};
+
+// Weights whose creation calls take `found` bytes, all 7, for the source.
+class TakenPackingTest : public testing::Test {
+ protected:
+  void takes(size_t found) {
+    weights_.describe(source_, {source_, {{0, 0, kBytes}}});
+    weights_.takeFrom([found](const PackingSource&) -> std::optional<PackedPlace> {
+      const auto segment = PackedSegment::allocate(found).value();
+      std::memset(segment->data(), 7, found);
+      return PackedPlace{segment, 0, found, 0};
+    });
+  }
+  // Packs kBytes bytes, all 9, unless they are there.
+  const uint8_t* pack() {
+    return weights_
+        .pack(kPlace, "TEST", &source_, kBytes,
+              [](uint8_t* bytes) { std::memset(bytes, 9, kBytes); })
+        .value();
+  }
+  uint64_t packed() const {
+    uint64_t sum = 0;
+    for (const auto& [kind, bytes] : weights_.packedBytes()) sum += bytes;
+    return sum;
+  }
+
+  PackedWeights weights_;
+  const base::Sha256Digest source_ = base::Sha256::of({});
+};
+
+TEST_F(TakenPackingTest, WhatFitsIsUsedAndCounted) {
+  takes(kBytes);
+  EXPECT_EQ(std::ranges::count(std::span(pack(), kBytes), 7), kBytes);
+  EXPECT_EQ(weights_.takenBytes(), kBytes);
+  EXPECT_EQ(packed(), 0u);
+  EXPECT_EQ(weights_.droppedPresets(), 0u);
+}
+
+TEST_F(TakenPackingTest, AnotherSizeIsPackedAndNotCounted) {
+  takes(kBytes - 64);
+  EXPECT_EQ(std::ranges::count(std::span(pack(), kBytes), 9), kBytes);
+  EXPECT_EQ(weights_.takenBytes(), 0u);
+  EXPECT_EQ(packed(), kBytes);
+  EXPECT_EQ(weights_.droppedPresets(), 1u);
+}
+
+}  // namespace
+}  // namespace hearth::cpu
