@@ -48,9 +48,9 @@ struct Work {
   int fd;
   uint64_t offset;
   uint64_t size;
-  std::vector<base::Sha256Digest> digests;  // empty: not wanted
-  const base::Gmac::Key* key = nullptr;     // null: no tags are wanted
-  std::vector<base::Gmac::Tag> tags;
+  std::vector<base::Sha256Digest> digests;         // empty: not wanted
+  std::optional<base::UniversalHash> tagger = {};  // none: no tags are wanted
+  std::vector<base::UniversalHash::Tag> tags;
   std::span<const ContentGap> gaps = {};
   std::vector<bool> isGap = {};  // gapBlocks()
   std::atomic<size_t> next = 0;
@@ -60,8 +60,6 @@ struct Work {
   void run() {
     const uint64_t part = digests.empty() ? kTagRead : kBlock;
     std::vector<uint8_t> buffer(static_cast<size_t>(std::min(part, size)));
-    std::optional<base::Gmac> gmac;
-    if (key != nullptr) gmac.emplace(*key);
     for (const size_t parts = blocksIn(size, part);;) {
       const size_t index = next.fetch_add(1, std::memory_order_relaxed);
       if (index >= parts) return;
@@ -77,10 +75,10 @@ struct Work {
       const auto bytes = std::span(buffer).first(length);
       clearGaps(start, bytes);
       if (!digests.empty()) digests[index] = base::Sha256::of(bytes);
-      if (!gmac) continue;
+      if (!tagger) continue;
       for (size_t at = 0; at < length; at += kTagBlock)
         tags[(start + at) / kTagBlock] =
-            gmac->of(bytes.subspan(at, std::min<size_t>(kTagBlock, length - at)));
+            tagger->of(bytes.subspan(at, std::min<size_t>(kTagBlock, length - at)));
     }
   }
 
@@ -96,7 +94,7 @@ struct Work {
 
   Status runOn(unsigned threads) {
     isGap = gapBlocks(size, gaps);
-    if (key != nullptr) tags.resize(blocksIn(size, kTagBlock));
+    if (tagger) tags.resize(blocksIn(size, kTagBlock));
     if (threads == 0) threads = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
     const uint64_t share = digests.empty() ? kTaggedBytesPerThread : kBytesPerThread;
     const auto useful = static_cast<unsigned>(std::min<uint64_t>(threads, size / share));
@@ -128,22 +126,23 @@ Result<std::vector<base::Sha256Digest>> blockDigests(int fd, uint64_t offset, ui
 }
 
 Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
-                                       const std::optional<base::Gmac::Key>& key, ContentTags* tags,
-                                       std::span<const ContentGap> gaps) {
+                                       const std::optional<base::UniversalHash::Key>& key,
+                                       ContentTags* tags, std::span<const ContentGap> gaps) {
   Work work{.fd = fd, .offset = offset, .size = size};
   work.digests.resize(blocksIn(size, kBlock));
   work.gaps = gaps;
-  if (key && tags != nullptr) work.key = &*key;
+  if (key && tags != nullptr) work.tagger.emplace(*key);
   HEARTH_TRY(work.runOn(threads));
-  if (work.key != nullptr) *tags = {size, std::move(work.tags)};
+  if (work.tagger) *tags = {size, std::move(work.tags)};
   return digestOf(size, work.digests);
 }
 
 Result<ContentTags> tagContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
-                               const base::Gmac::Key& key, std::span<const ContentGap> gaps) {
+                               const base::UniversalHash::Key& key,
+                               std::span<const ContentGap> gaps) {
   Work work{.fd = fd, .offset = offset, .size = size};
   work.gaps = gaps;
-  work.key = &key;
+  work.tagger.emplace(key);
   HEARTH_TRY(work.runOn(threads));
   return ContentTags{size, std::move(work.tags)};
 }

@@ -21,14 +21,15 @@ inline constexpr uint64_t kHashBlock = uint64_t{1} << 20;
 // Reads without mapping, so that nothing becomes resident in this process. `threads` is an upper
 // limit; 0 = one for each CPU, up to 8. With a key, `tags` gets the tags of the very bytes that
 // were digested. `gaps` do not count. Errors: kBadData when the file is shorter, kIo.
-Result<base::Sha256Digest> hashContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
-                                       const std::optional<base::Gmac::Key>& key = std::nullopt,
-                                       ContentTags* tags = nullptr,
-                                       std::span<const ContentGap> gaps = {});
+Result<base::Sha256Digest> hashContent(
+    int fd, uint64_t offset, uint64_t size, unsigned threads,
+    const std::optional<base::UniversalHash::Key>& key = std::nullopt, ContentTags* tags = nullptr,
+    std::span<const ContentGap> gaps = {});
 
 // The tags of the same bytes, for a fraction of the time. `threads` and errors as hashContent.
 Result<ContentTags> tagContent(int fd, uint64_t offset, uint64_t size, unsigned threads,
-                               const base::Gmac::Key& key, std::span<const ContentGap> gaps = {});
+                               const base::UniversalHash::Key& key,
+                               std::span<const ContentGap> gaps = {});
 
 // How many bytes these functions read of a content.
 uint64_t countedBytes(uint64_t size, std::span<const ContentGap> gaps);

@@ -51,8 +51,8 @@ class ContentMemory {
 
   // The key with which contents are tagged, or none where contents have no names. One that makes
   // names for the first time has a key after makeTagKey() only.
-  virtual std::optional<base::Gmac::Key> tagKey() { return std::nullopt; }
-  virtual std::optional<base::Gmac::Key> makeTagKey() { return std::nullopt; }
+  virtual std::optional<base::UniversalHash::Key> tagKey() { return std::nullopt; }
+  virtual std::optional<base::UniversalHash::Key> makeTagKey() { return std::nullopt; }
   // The digest of the content with that name (ContentTags::name()), wherever it was read before.
   virtual std::optional<base::Sha256Digest> namedContent(const base::Sha256Digest&) {
     return std::nullopt;

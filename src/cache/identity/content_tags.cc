@@ -9,7 +9,7 @@ base::Sha256Digest ContentTags::name() const {
   base::Sha256 hash;
   hash.update("tagged content", 14);
   addToKey(hash, size);
-  hash.update(blocks.data(), blocks.size() * sizeof(base::Gmac::Tag));
+  hash.update(blocks.data(), blocks.size() * sizeof(base::UniversalHash::Tag));
   return hash.finish();
 }
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/gmac.h"
 #include "base/sha256.h"
+#include "base/universal_hash.h"
 
 namespace hearth::cache {
 
@@ -19,13 +19,13 @@ struct ContentGap {
   uint64_t size = 0;
 };
 
-// Tags (base/gmac.h) of a file's content under the key of a store. They show in a fraction of
-// SHA-256's time whether the store has seen the content, or parts of it, before. They mean nothing
-// outside the store, whose key nobody but its user can read. hashContent() and tagContent() make
-// them. Value type.
+// Tags (base/universal_hash.h) of a file's content under the key of a store. They show in a
+// fraction of SHA-256's time whether the store has seen the content, or parts of it, before. They
+// mean nothing outside the store, whose key nobody but its user can read. hashContent() and
+// tagContent() make them. Value type.
 struct ContentTags {
-  uint64_t size = 0;                    // of the content, in bytes
-  std::vector<base::Gmac::Tag> blocks;  // of each kTagBlock bytes
+  uint64_t size = 0;                             // of the content, in bytes
+  std::vector<base::UniversalHash::Tag> blocks;  // of each kTagBlock bytes
   bool operator==(const ContentTags&) const = default;
 
   // The name under which a store keeps the content's digest.

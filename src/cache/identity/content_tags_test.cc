@@ -13,7 +13,7 @@
 namespace hearth::cache {
 namespace {
 
-constexpr base::Gmac::Key kKey = {1, 2, 3};
+constexpr base::UniversalHash::Key kKey = {1, 2, 3};
 // Enough for several threads, and no multiple of a block.
 constexpr size_t kBytes = 40 * size_t{1 << 20} + 12345;
 
@@ -39,10 +39,10 @@ TEST_F(ContentTagsTest, AreThoseOfTheBlocks) {
   const ContentTags all = tags();
   EXPECT_EQ(all.size, kBytes);
   ASSERT_EQ(all.blocks.size(), kBytes / kTagBlock + 1);
-  base::Gmac gmac(kKey);
+  const base::UniversalHash hash(kKey);
   for (size_t i = 0; i < all.blocks.size(); ++i) {
     const auto rest = std::span(bytes_).subspan(i * kTagBlock);
-    EXPECT_EQ(all.blocks[i], gmac.of(rest.first(std::min<size_t>(kTagBlock, rest.size())))) << i;
+    EXPECT_EQ(all.blocks[i], hash.of(rest.first(std::min<size_t>(kTagBlock, rest.size())))) << i;
   }
   EXPECT_EQ(tags(4), all);
   EXPECT_EQ(tags(0), all);

@@ -211,7 +211,7 @@ bool IdentityTable::isPrivate() const {
          status.st_uid == ::geteuid() && (status.st_mode & 077) == 0;
 }
 
-std::optional<base::Gmac::Key> IdentityTable::tagKey() {
+std::optional<base::UniversalHash::Key> IdentityTable::tagKey() {
   const std::lock_guard lock(keyMutex_);
   if (tagKey_ || !writable_ || !isPrivate()) return tagKey_;
   if (const std::optional<IdentityEntry> entry = read(tagKeyPlace())) {
@@ -221,11 +221,11 @@ std::optional<base::Gmac::Key> IdentityTable::tagKey() {
   return tagKey_;
 }
 
-std::optional<base::Gmac::Key> IdentityTable::makeTagKey() {
+std::optional<base::UniversalHash::Key> IdentityTable::makeTagKey() {
   if (auto key = tagKey()) return key;
   IdentityEntry entry{{}, base::wallClock()};
-  if (!writable_ || ::getrandom(entry.digest.data(), sizeof(base::Gmac::Key), 0) !=
-                        ssize_t{sizeof(base::Gmac::Key)})
+  if (!writable_ || ::getrandom(entry.digest.data(), sizeof(base::UniversalHash::Key), 0) !=
+                        ssize_t{sizeof(base::UniversalHash::Key)})
     return std::nullopt;
   // Another process may have been quicker; its key counts.
   write(tagKeyPlace(), entry, IfThere::kKeep);

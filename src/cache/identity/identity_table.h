@@ -39,8 +39,8 @@ class IdentityTable : public ContentMemory {
 
   // Only in a file of this user's that nobody else can read: whoever has the key can make contents
   // of one name.
-  std::optional<base::Gmac::Key> tagKey() override;
-  std::optional<base::Gmac::Key> makeTagKey() override;
+  std::optional<base::UniversalHash::Key> tagKey() override;
+  std::optional<base::UniversalHash::Key> makeTagKey() override;
   std::optional<base::Sha256Digest> namedContent(const base::Sha256Digest& name) override;
   void nameContent(const base::Sha256Digest& name, const base::Sha256Digest& digest) override;
 
@@ -77,7 +77,7 @@ class IdentityTable : public ContentMemory {
   bool isReadyForWriting_ = false;
   bool failed_ = false;  // do not try again
   base::Mutex keyMutex_;
-  std::optional<base::Gmac::Key> tagKey_;
+  std::optional<base::UniversalHash::Key> tagKey_;
 };
 
 }  // namespace hearth::cache

@@ -77,7 +77,7 @@ TEST_F(IdentityTableTest, TheTagKeyIsMadeOnce) {
   EXPECT_FALSE(early.tagKey());
   const auto key = table().makeTagKey();
   ASSERT_TRUE(key);
-  EXPECT_NE(*key, base::Gmac::Key{});
+  EXPECT_NE(*key, base::UniversalHash::Key{});
   EXPECT_EQ(table().makeTagKey(), key);
   EXPECT_EQ(table().tagKey(), key);
   EXPECT_EQ(early.makeTagKey(), key) << "The first process counts.";

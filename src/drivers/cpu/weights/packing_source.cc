@@ -11,7 +11,7 @@ std::optional<base::Sha256Digest> PackingSource::content(
     if (range.pool >= tags.size() || range.length == 0) return std::nullopt;
     const uint64_t first = range.offset / cache::kTagBlock;
     const uint64_t last = (range.offset + range.length - 1) / cache::kTagBlock;
-    const std::vector<base::Gmac::Tag>& all = tags[range.pool].blocks;
+    const std::vector<base::UniversalHash::Tag>& all = tags[range.pool].blocks;
     if (last >= all.size()) return std::nullopt;
     const uint64_t within = range.offset % cache::kTagBlock;
     hash.update(&within, sizeof within);
