@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/lowering/convolution.h"
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -23,6 +25,7 @@
 #include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/packed_panels.h"
 #include "threads/parallel_ranges.h"
+#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
@@ -97,9 +100,9 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   return c.weights->create(c.place, kind, c.packed.get(), [&] { return make(c.kernel); });
 }
 
-xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, size_t* workspace,
-                           size_t* alignment, pthreadpool_t pool) {
-  const Convolution& g = c.geometry;
+// `g` has the sizes of the images, which for gathered windows are not those of the creation.
+xnn_status reshapeOperator(const Creation& c, const Convolution& g, xnn_operator_t op,
+                           size_t* workspace, size_t* alignment, pthreadpool_t pool) {
   size_t height = 0;
   size_t width = 0;
   xnn_status status;
@@ -184,53 +187,103 @@ Convolution overWindows(Convolution g) {
   return g;
 }
 
-// Gathers the windows in scratch memory, and runs a convolution over them.
+// Gathers the windows in scratch memory, and runs a convolution over them. It does so in blocks,
+// which stay in the second-level cache between the two; all windows of a picture would take
+// megabytes, which each process has for itself.
 class WindowedKernel final : public Kernel {
  public:
-  // `product` reads `source`, whose address is replaced by that of the gathered windows.
-  WindowedKernel(const Im2col& windows, ValueId source, std::unique_ptr<Kernel> product)
-      : windows_(windows), source_(source), product_(std::move(product)) {}
+  // `product` computes as many windows as `blockWindows` says when it is reshaped. Its source and
+  // destination are those of `creation`, which it finds at the block's addresses.
+  WindowedKernel(const Im2col& windows, const Creation& creation,
+                 std::shared_ptr<size_t> blockWindows, std::unique_ptr<Kernel> product)
+      : windows_(windows),
+        source_(creation.source),
+        destination_(creation.destination),
+        outputBytes_(creation.geometry.groupOutputChannels * graph::elementSize(creation.type)),
+        blockWindows_(std::move(blockWindows)),
+        product_(std::move(product)) {}
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     constexpr size_t kAlignment = 64;
+    *blockWindows_ = windowsPerBlock(threads::threadsOf(pool));
     HEARTH_ASSIGN(const size_t bytes, product_->reshape(pool));
     productBytes_ = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    return productBytes_ + windows_.windowCount() * windows_.windowBytes() + kReadSlack;
+    return productBytes_ + *blockWindows_ * windows_.windowBytes() + kReadSlack;
   }
 
   Status setup(std::span<void* const> addresses, void* workspace) override {
+    workspace_ = static_cast<uint8_t*>(workspace);
+    addresses_.assign(addresses.begin(), addresses.end());
     input_ = static_cast<const uint8_t*>(addresses[source_]);
-    gathered_ = static_cast<uint8_t*>(workspace) + productBytes_;
-    std::vector<void*> at(addresses.begin(), addresses.end());
-    at[source_] = gathered_;
-    return product_->setup(at, workspace);
+    output_ = static_cast<uint8_t*>(addresses[destination_]);
+    addresses_[source_] = workspace_ + productBytes_;
+    return {};
   }
 
   Status run(threads::ThreadPool* pool) override {
-    const size_t bytes = windows_.windowBytes();
-    threads::forRanges(pool, windows_.windowCount(), threads::grainOf(bytes),
-                       [&](uint64_t begin, uint64_t end) {
-                         windows_.gather(input_, begin, end, gathered_ + begin * bytes);
-                       });
-    return product_->run(pool);
+    const size_t count = windows_.windowCount();
+    for (size_t first = 0; first < count; first += *blockWindows_)
+      HEARTH_TRY(runBlock(std::min(first, count - *blockWindows_), pool));
+    return {};
   }
 
  private:
+  static constexpr size_t kBlockBytesPerThread = size_t{256} << 10;
+  // Kernels compute up to so many rows at a time.
+  static constexpr size_t kRowsAtATime = 16;
+
+  // Blocks are of equal size: the last one begins where it has room and computes some of the rows
+  // before it again.
+  size_t windowsPerBlock(size_t threads) const {
+    const size_t count = windows_.windowCount();
+    const size_t most =
+        std::max(kRowsAtATime, threads * kBlockBytesPerThread / windows_.windowBytes());
+    const size_t blocks = (count + most - 1) / most;
+    const size_t even = (count + blocks - 1) / blocks;
+    return std::min(count, (even + kRowsAtATime - 1) / kRowsAtATime * kRowsAtATime);
+  }
+
+  Status runBlock(size_t first, threads::ThreadPool* pool) {
+    const size_t bytes = windows_.windowBytes();
+    uint8_t* const gathered = workspace_ + productBytes_;
+    threads::forRanges(
+        pool, *blockWindows_, threads::grainOf(bytes), [&](uint64_t begin, uint64_t end) {
+          windows_.gather(input_, first + begin, first + end, gathered + begin * bytes);
+        });
+    addresses_[destination_] = output_ + first * outputBytes_;
+    HEARTH_TRY(product_->setup(addresses_, workspace_));
+    return product_->run(pool);
+  }
+
   const Im2col windows_;
   const ValueId source_;
+  const ValueId destination_;
+  const size_t outputBytes_;  // of one window
+  const std::shared_ptr<size_t> blockWindows_;
   const std::unique_ptr<Kernel> product_;
   size_t productBytes_ = 0;
+  uint8_t* workspace_ = nullptr;
+  std::vector<void*> addresses_;
   const uint8_t* input_ = nullptr;
-  uint8_t* gathered_ = nullptr;
+  uint8_t* output_ = nullptr;
 };
 
-Result<std::unique_ptr<Kernel>> createKernel(const std::shared_ptr<const Creation>& shared) {
+// `windows`, if there are any, is how many the kernel computes at a time, known when it is
+// reshaped.
+Result<std::unique_ptr<Kernel>> createKernel(
+    const std::shared_ptr<const Creation>& shared,
+    const std::shared_ptr<const size_t>& windows = nullptr) {
   xnn_operator_t op = nullptr;
   const xnn_status status = createOperator(*shared, &op);
   XnnCalls calls;
-  calls.reshape = [shared](xnn_operator_t o, size_t* workspace, size_t* alignment,
-                           pthreadpool_t pool) {
-    return reshapeOperator(*shared, o, workspace, alignment, pool);
+  calls.reshape = [shared, windows](xnn_operator_t o, size_t* workspace, size_t* alignment,
+                                    pthreadpool_t pool) {
+    Convolution g = shared->geometry;
+    if (windows != nullptr) {
+      g.batch = g.inputHeight = g.outputHeight = 1;
+      g.inputWidth = g.outputWidth = *windows;
+    }
+    return reshapeOperator(*shared, g, o, workspace, alignment, pool);
   };
   calls.setup = [shared](xnn_operator_t o, void* workspace, std::span<void* const> at) {
     return setupOperator(*shared, o, workspace, at);
@@ -328,8 +381,9 @@ CreateKernel onXnnpack(const std::shared_ptr<const Creation>& creation,
       return createKernel(creation);
     };
   return [creation, windows = *windows]() -> Result<std::unique_ptr<Kernel>> {
-    HEARTH_ASSIGN(std::unique_ptr<Kernel> product, createKernel(creation));
-    return std::make_unique<WindowedKernel>(windows, creation->source, std::move(product));
+    const auto blockWindows = std::make_shared<size_t>(0);
+    HEARTH_ASSIGN(std::unique_ptr<Kernel> product, createKernel(creation, blockWindows));
+    return std::make_unique<WindowedKernel>(windows, *creation, blockWindows, std::move(product));
   };
 }
 

@@ -90,26 +90,48 @@ graph::Model modelOf(const Int8ConvolutionSample& sample) {
   return model;
 }
 
+void expectBytesOfXnnpacksConvolution(const Convolution& g, unsigned seed) {
+  Int8ConvolutionSample sample(g, true, seed);
+  // The model has no activation.
+  sample.lowest = -128;
+  sample.highest = 127;
+  PackedWeights weights(true);
+  const Bytes expected = bytesOf(sample.onXnnpack(&weights));
+  const auto both = runBoth(modelOf(sample), {bytesOf(sample.input)});
+  ASSERT_TRUE(both) << both.error().toString();
+  ASSERT_EQ(both->made[0], expected);
+  // If all results were clamped, the comparison would prove little.
+  if (expected.size() > 100) {
+    EXPECT_GT(std::ranges::count_if(expected,
+                                    [](uint8_t value) { return value != 0x7F && value != 0x80; }),
+              static_cast<ptrdiff_t>(expected.size() / 4));
+  }
+}
+
 TEST(WindowConvolutionTest, GivesTheBytesOfXnnpacksConvolution) {
   ASSERT_TRUE(initializeXnnpack());
   std::mt19937 random(2);
-  for (int round = 0; round < 60; ++round) {
-    Int8ConvolutionSample sample(randomConvolution(&random, 16, 4, 3), true,
-                                 static_cast<unsigned>(round));
-    // The model has no activation.
-    sample.lowest = -128;
-    sample.highest = 127;
-    PackedWeights weights(true);
-    const Bytes expected = bytesOf(sample.onXnnpack(&weights));
-    const auto both = runBoth(modelOf(sample), {bytesOf(sample.input)});
-    ASSERT_TRUE(both) << both.error().toString();
-    ASSERT_EQ(both->made[0], expected) << round;
-    // If all results were clamped, the comparison would prove little.
-    if (expected.size() > 100) {
-      EXPECT_GT(std::ranges::count_if(expected,
-                                      [](uint8_t value) { return value != 0x7F && value != 0x80; }),
-                static_cast<ptrdiff_t>(expected.size() / 4));
-    }
+  for (unsigned round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    expectBytesOfXnnpacksConvolution(randomConvolution(&random, 16, 4, 3), round);
+  }
+}
+
+// More windows than are gathered at a time, and no multiple of it.
+TEST(WindowConvolutionTest, ManyWindowsAreComputedInBlocks) {
+  ASSERT_TRUE(initializeXnnpack());
+  Convolution g;
+  g.kernelHeight = g.kernelWidth = 7;
+  g.top = g.left = g.bottom = g.right = 3;
+  g.groupInputChannels = 3;
+  g.groupOutputChannels = 24;
+  for (const size_t width : {67, 112}) {
+    SCOPED_TRACE(width);
+    g.batch = width == 67 ? 2 : 1;
+    g.inputHeight = 61;
+    g.inputWidth = width;
+    findOutputSize(&g);
+    expectBytesOfXnnpacksConvolution(g, 3);
   }
 }
 
