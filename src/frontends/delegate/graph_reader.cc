@@ -215,7 +215,21 @@ Result<PartitionSource> GraphReader::partition(std::span<const SourceNode* const
     HEARTH_TRY(addTensor(output, &source));
     if (!source.tensors.at(output).isVariable) source.outputs.push_back(output);
   }
+  source.isOfFile = isOfFile(source);
   return source;
+}
+
+// The runtime has its tensors' names where it has the tables that it reads the graph from.
+bool GraphReader::isOfFile(const PartitionSource& source) const {
+  const memory::Pool* file = nullptr;
+  for (const auto& [index, read] : source.tensors) {
+    if (!read.constant) continue;
+    if (file != nullptr && file != read.constant->pool.get()) return false;
+    file = read.constant->pool.get();
+  }
+  return file != nullptr && std::ranges::all_of(source.tensors, [&](const auto& entry) {
+           return files_.fileAt(tensor(entry.first)->name) == file;
+         });
 }
 
 Status copyConstants(PartitionSource* source) {

@@ -46,6 +46,7 @@ class GraphReader {
 
  private:
   std::optional<SourceTensor> readTensor(const TfLiteTensor& tensor);
+  bool isOfFile(const PartitionSource& source) const;
   Status addTensor(int32_t index, PartitionSource* source);
 
   TfLiteContext* const context_;

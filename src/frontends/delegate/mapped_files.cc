@@ -180,4 +180,13 @@ std::optional<ConstantPlace> MappedFiles::find(const void* data, size_t size) {
   return ConstantPlace{pool, offset, size};
 }
 
+const memory::Pool* MappedFiles::fileAt(const void* data) const {
+  const FileMapping* const mapping = known(reinterpret_cast<uintptr_t>(data));
+  if (mapping == nullptr || mapping->path.empty()) return nullptr;
+  const auto file = std::ranges::find_if(files_, [&](const File& known) {
+    return known.device == mapping->device && known.inode == mapping->inode;
+  });
+  return file == files_.end() ? nullptr : file->pool.get();
+}
+
 }  // namespace hearth::delegate

@@ -38,6 +38,9 @@ class MappedFiles {
   // The place in a file of bytes that the process has mapped; nothing for other memory.
   std::optional<ConstantPlace> find(const void* data, size_t size);
 
+  // The file of find() in whose mapping an address lies; null if it is none of those.
+  const memory::Pool* fileAt(const void* data) const;
+
   // Paths of the files found, in the order of their first use.
   const std::vector<std::string>& paths() const { return paths_; }
 

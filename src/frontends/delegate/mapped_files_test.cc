@@ -86,6 +86,21 @@ TEST_P(MappedFilesTest, FindsThePlaceInTheFile) {
   EXPECT_THAT(files.paths(), testing::ElementsAre(path().string()));
 }
 
+TEST_P(MappedFilesTest, TellsTheFileAtAnAddress) {
+  const char* const data = map(PROT_READ, MAP_SHARED);
+  const std::string heap(10000, 'x');
+  MappedFiles files(GetParam());
+  EXPECT_EQ(files.fileAt(data), nullptr);  // nobody has asked for its file
+  const auto found = files.find(data + 5000, 7);
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(files.find(heap.data(), heap.size()));
+  EXPECT_EQ(files.fileAt(data), found->pool.get());
+  EXPECT_EQ(files.fileAt(data + kSize - 1), found->pool.get());
+  EXPECT_EQ(files.fileAt(data + kSize), nullptr);
+  EXPECT_EQ(files.fileAt(heap.data()), nullptr);
+  EXPECT_EQ(files.fileAt(nullptr), nullptr);
+}
+
 TEST_P(MappedFilesTest, OtherMemoryIsNoFile) {
   const std::string heap(10000, 'x');
   MappedFiles files(GetParam());

@@ -19,6 +19,22 @@
 namespace hearth::delegate {
 namespace {
 
+// Takes the tables out of the model's pools. They are written anew at each start, so the weight
+// store would have to hash them each time, and they would stay in memory as long as the model. What
+// they say is in the file, too, whose content the store remembers.
+void leaveOutTables(graph::Model* model) {
+  const auto forEachReference = [model](auto&& apply) {
+    for (graph::Subgraph& subgraph : model->subgraphs)
+      for (graph::Operand& operand : subgraph.operands)
+        if (operand.lifetime == graph::Lifetime::kConstantReference) apply(operand.location.pool);
+  };
+  bool isRead = false;
+  forEachReference([&](uint32_t pool) { isRead = isRead || pool == 0; });
+  if (isRead || model->pools.empty()) return;
+  forEachReference([](uint32_t& pool) { --pool; });
+  model->pools.erase(model->pools.begin());
+}
+
 Result<TranslatedPartition> translateWith(const PartitionSource& source, ShapeTrust trust) {
   HEARTH_ASSIGN(WrittenTables written, writeTables(source, trust));
   HEARTH_ASSIGN(const auto file, tflite::ModelFile::fromTables(std::move(written.tables),
@@ -27,6 +43,7 @@ Result<TranslatedPartition> translateWith(const PartitionSource& source, ShapeTr
   HEARTH_TRY(ops::validateOperationsOnce(*imported.model));
   graph::Model model = *imported.model;
   HEARTH_TRY(inferShapes(&model));
+  if (source.isOfFile) leaveOutTables(&model);
   TranslatedPartition translated;
   for (const int64_t tensor : imported.stateTensors) {
     if (tensor < 0)

@@ -80,6 +80,9 @@ struct PartitionSource {
   // Without constants and variables.
   std::vector<int32_t> inputs;
   std::vector<int32_t> outputs;
+  // The runtime reads its graph from the file in which all constants lie, so the file's content
+  // tells all of the partition but the shapes of its inputs.
+  bool isOfFile = false;
 };
 
 }  // namespace hearth::delegate
