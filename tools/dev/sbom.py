@@ -31,8 +31,10 @@ COMPONENTS = {
 }
 # Which of them are in which Debian package of ours; the wheel has all.
 OF_PACKAGES = {
-    "hearth": ["libcli11-dev", "libflatbuffers-dev", "libstb-dev", "nlohmann-json3-dev"],
-    "libhearth0": ["libflatbuffers-dev", "libxnnpack-dev", "nlohmann-json3-dev"],
+    "hearth": ["libcli11-dev", "libflatbuffers-dev", "libfmt-dev", "libspdlog-dev", "libssl-dev", "libstb-dev",
+               "nlohmann-json3-dev"],
+    "libhearth0": ["libflatbuffers-dev", "libfmt-dev", "libspdlog-dev", "libssl-dev", "libxnnpack-dev",
+                   "nlohmann-json3-dev"],
     "python3-hearth": ["nanobind-dev", "robin-map-dev"],
 }
 
