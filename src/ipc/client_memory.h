@@ -14,7 +14,8 @@
 namespace hearth::ipc {
 
 // Maps memory of a client into a host. The client may do with it what it likes at any time: a part
-// that it takes away reads as zeros, and the host learns of it by memory::areLost(). Thread-safe.
+// that it takes away reads as zeros, and the host learns of it by memory::areLost(). A copy of this
+// counts with it. Thread-safe.
 class ClientMemories {
  public:
   // `mostMemories` and `mostBytes` limit what is mapped for the client at a time.

@@ -32,7 +32,8 @@ struct HostOptions {
   unsigned mailboxes = 16;      // of one client at a time, with a thread each
   size_t objects = 4096;        // prepared models, executions and buffers of one client
   size_t memories = 1024;       // of one client that are mapped at a time
-  // Of one client at a time: what is copied for it, and the constants of its models.
+  // Of one client at a time: what is copied for it, the constants of its models, and what drivers
+  // allocate to compute them.
   uint64_t bytes = uint64_t{1} << 30;
 };
 

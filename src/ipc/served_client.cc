@@ -23,6 +23,7 @@
 #include "ipc/decoding.h"
 #include "ipc/encoding.h"
 #include "ipc/model_identity.h"
+#include "ipc/model_memory.h"
 #include "ipc/private_constants.h"
 #include "ipc/served_execution.h"
 #include "ipc/served_mailbox.h"
@@ -355,8 +356,9 @@ Status ServedClient::support(Call& call, schema::Model::Reader from, bool isExpl
 
 Result<std::shared_ptr<const ServedModel>> ServedClient::makeModel(
     Call& call, schema::Preparation::Reader from, const hal::PrepareOptions& options,
-    hal::Cache cache, bool hasModel, ClientMemories* memories) {
+    hal::Cache cache, bool hasModel, ClientMemories* memories, ModelMemory* memory) {
   auto made = std::make_shared<ServedModel>();
+  const memory::BudgetScope scope(memory);
   if (hasModel) {
     HEARTH_ASSIGN(graph::Model model, readModel(call, from.getModel(), memories));
     auto shared = std::make_shared<const graph::Model>(std::move(model));
@@ -369,6 +371,7 @@ Result<std::shared_ptr<const ServedModel>> ServedClient::makeModel(
   }
   if (made->prepared == nullptr)
     return fail(ErrorCode::kOpFailed, "The driver gives no prepared model.");
+  made->bytes = memory->bytes();
   return made;
 }
 
@@ -378,6 +381,7 @@ Status ServedClient::prepare(Call& call, schema::Preparation::Reader from, bool 
   if (options_.isShared) cache.token = tokenOf(user_, cache.token);
   auto entry = std::make_shared<Model>();
   entry->priority = options.priority;
+  entry->memory = std::make_shared<ModelMemory>(memories_);
   if (hasModel) {
     HEARTH_ASSIGN(entry->room, memories_.reserve(constantBytes(from.getModel())));
   }
@@ -390,13 +394,17 @@ Status ServedClient::prepare(Call& call, schema::Preparation::Reader from, bool 
   if (identity) {
     HEARTH_ASSIGN(entry->places, memories_.hold(from.getModel().getPools().size()));
     HEARTH_ASSIGN(auto taken, sharedModels_->take(*identity, options.deadline, [&] {
-      return makeModel(call, from, options, std::move(cache), hasModel, &sharedModels_->memories());
+      return makeModel(call, from, options, std::move(cache), hasModel, &sharedModels_->memories(),
+                       entry->memory.get());
     }));
     entry->served = std::move(taken.model);
     entry->isOwn = taken.isOwn;
+    if (!entry->isOwn) {
+      HEARTH_ASSIGN(entry->others, memories_.reserve(entry->served->bytes));
+    }
   } else {
-    HEARTH_ASSIGN(entry->served,
-                  makeModel(call, from, options, std::move(cache), hasModel, &memories_));
+    HEARTH_ASSIGN(entry->served, makeModel(call, from, options, std::move(cache), hasModel,
+                                           &memories_, entry->memory.get()));
   }
   HEARTH_ASSIGN(const uint64_t name, add(&models_, std::move(entry)));
   call.reply.setObject(name);
@@ -495,7 +503,8 @@ Status ServedClient::createExecution(Call& call, schema::ExecutionRequest::Reade
     memories.push_back(std::move(pool));
   }
   auto execution = std::make_shared<ServedExecution>(
-      model->served->outputs, ClientTurns{takesTurns_ ? &turns_ : nullptr, model->priority});
+      model->served->outputs, ClientTurns{takesTurns_ ? &turns_ : nullptr, model->priority},
+      model->memory);
   hal::Request request;
   request.loopTimeout = from.getLoopTimeout();
   const auto read = [&](capnp::List<schema::Argument>::Reader list, bool isInput,

@@ -23,6 +23,7 @@
 
 namespace hearth::ipc {
 
+class ModelMemory;
 class ServedExecution;
 class ServedMailbox;
 class SharedModels;
@@ -69,6 +70,8 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
     hal::Priority priority = hal::Priority::kMedium;
     std::shared_ptr<void> room;    // for what the driver makes of the constants
     std::shared_ptr<void> places;  // of the pools that other clients use, too
+    std::shared_ptr<ModelMemory> memory;
+    std::shared_ptr<void> others;  // room for what another client's preparation has allocated
   };
   struct Buffer;
   // A request that is being answered.
@@ -98,11 +101,13 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   void release(schema::Release::Reader from);
 
   Result<graph::Model> readModel(Call& call, schema::Model::Reader from, ClientMemories* memories);
-  // Lets the driver prepare what a request says, with pools in `memories`.
+  // Lets the driver prepare what a request says, with pools in `memories`; what it allocates counts
+  // in `memory`.
   Result<std::shared_ptr<const ServedModel>> makeModel(Call& call, schema::Preparation::Reader from,
                                                        const hal::PrepareOptions& options,
                                                        hal::Cache cache, bool hasModel,
-                                                       ClientMemories* memories);
+                                                       ClientMemories* memories,
+                                                       ModelMemory* memory);
   Result<hal::PrepareOptions> readOptionsOf(Call& call, schema::Preparation::Reader from) const;
   Result<hal::Argument> readArgument(Call& call, schema::Argument::Reader from, uint64_t model,
                                      bool isInput, uint32_t index,

@@ -62,6 +62,7 @@ Status ServedExecution::copyArguments(hal::Request* request, ClientMemories* mem
 Status ServedExecution::bind(hal::PreparedModel& model, hal::Request request,
                              std::vector<memory::PoolRef> memories) {
   memories_ = std::move(memories);
+  const memory::BudgetScope scope(memory_.get());
   HEARTH_ASSIGN(execution_, model.createExecution(std::move(request)));
   if (execution_ == nullptr) return fail(ErrorCode::kOpFailed, "The driver gives no execution.");
   return {};
@@ -101,7 +102,10 @@ hal::ExecutionResult ServedExecution::computeLocked(const base::Deadline& deadli
     turn = std::move(*taken);
   }
   copyIn();
-  result = execution_->compute(deadline);
+  {
+    const memory::BudgetScope scope(memory_.get());
+    result = execution_->compute(deadline);
+  }
   if (result.status) copyOut(result);
   if (Status whole = hal::checkMemoriesWhole(memories_); !whole) {
     result.status = std::move(whole);

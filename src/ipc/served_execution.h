@@ -13,6 +13,7 @@
 #include "ipc/client_memory.h"
 #include "ipc/execution_words.h"
 #include "ipc/fair_share.h"
+#include "ipc/model_memory.h"
 #include "memory/mapping.h"
 #include "memory/pool.h"
 
@@ -29,9 +30,10 @@ struct ClientTurns {
 class ServedExecution {
  public:
   // `outputs` are those of the model, empty when they are not known. The client of `turns` outlives
-  // all computations.
-  ServedExecution(std::vector<graph::Operand> outputs, ClientTurns turns)
-      : outputs_(std::move(outputs)), turns_(turns) {}
+  // all computations. `memory` has what the driver allocates to compute.
+  ServedExecution(std::vector<graph::Operand> outputs, ClientTurns turns,
+                  std::shared_ptr<ModelMemory> memory)
+      : outputs_(std::move(outputs)), turns_(turns), memory_(std::move(memory)) {}
 
   // Replaces the arguments in client memory by private ones. Before bind().
   Status copyArguments(hal::Request* request, ClientMemories* memories);
@@ -69,6 +71,7 @@ class ServedExecution {
 
   const std::vector<graph::Operand> outputs_;
   const ClientTurns turns_;
+  const std::shared_ptr<ModelMemory> memory_;
   std::mutex turn_;                                  // of threads that compute; guards the next two
   std::vector<hal::OutputShape> toldShapes_;         // that the client was told last
   std::unique_ptr<hal::ExecutionResult> unfetched_;  // of the last computation; may be null

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hearth-cpu behind one host, whose clients have a prepared model in common.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -7,9 +8,11 @@
 #include <vector>
 
 #include "drivers/cpu/cpu_device.h"
+#include "drivers/reference/reference_device.h"
 #include "hal/cts/device_fixture.h"
 #include "hal/cts/model_builder.h"
 #include "ipc/hosted_device.h"
+#include "ipc/testing/comes_true.h"
 #include "ipc/testing/listening_host.h"
 
 namespace hearth::ipc {
@@ -82,6 +85,104 @@ TEST(SharedHost, ClientsOfOneModelComputeAtOnceAndLeaveInAnyOrder) {
       });
     threads.clear();
     clients.erase(clients.begin());
+  }
+}
+
+// One element, enlarged to a square of float32 elements, and the mean of these.
+std::shared_ptr<const graph::Model> enlargingModel(int32_t side) {
+  using graph::OperandType;
+  hal::cts::ModelBuilder builder;
+  const uint32_t in = builder.input(OperandType::kTensorFloat32, {1, 1, 1, 1});
+  const auto size = static_cast<uint32_t>(side);
+  const uint32_t large = builder.temporary(OperandType::kTensorFloat32, {1, size, size, 1});
+  builder.operation(graph::OperationType::kResizeNearestNeighbor,
+                    {in, builder.scalar(side), builder.scalar(side), builder.scalar(false)},
+                    {large});
+  const uint32_t axes =
+      builder.constant(OperandType::kTensorInt32, {2}, std::vector<int32_t>{1, 2});
+  const uint32_t out = builder.output(OperandType::kTensorFloat32, {1, 1, 1, 1});
+  builder.operation(graph::OperationType::kMean, {large, axes, builder.scalar(int32_t{1})}, {out});
+  return std::make_shared<const graph::Model>(builder.model());
+}
+
+// A client with a connection of its own.
+class Client {
+ public:
+  Client(const std::string& device, const ListeningHost& host) {
+    auto made = HostedDevice::create(device, host.opener());
+    EXPECT_TRUE(made) << made.error().toString();
+    if (made) device_ = *made;
+  }
+  Result<std::shared_ptr<hal::PreparedModel>> prepare(int32_t side) {
+    return device_->prepareModel(enlargingModel(side), {.threads = 1}, {});
+  }
+  // The status of a computation whose result is right if it has one.
+  static Status compute(hal::PreparedModel& prepared, float number) {
+    std::vector<float> in(1, number);
+    std::vector<float> out(1);
+    const hal::ExecutionResult result =
+        hal::cts::computeOnce(prepared, {{argumentFor(in)}, {argumentFor(out)}});
+    EXPECT_TRUE(!result.status || out[0] == number) << out[0];
+    return result.status;
+  }
+
+ private:
+  std::shared_ptr<hal::Device> device_;
+};
+
+void expectTooMuch(const Status& status) {
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code(), ErrorCode::kResourceExhaustedTransient);
+  EXPECT_THAT(status.error().message(), testing::HasSubstr("393216 at a time are the limit"));
+}
+
+constexpr uint64_t kClientBytes = 384 << 10;
+// Sides of squares of 256 KiB, or a little less, and of 1 MiB.
+constexpr int32_t kFits = 256;
+constexpr int32_t kFitsAlone = 254;
+constexpr int32_t kTooLarge = 512;
+
+// hearth-cpu allocates memory for intermediate results when it prepares a model, and keeps it.
+TEST(SharedHost, MemoryOfPreparedModelsIsLimitedForEachClient) {
+  const ListeningHost host(cpu::createCpuDevice(), {.bytes = kClientBytes});
+  Client one("hearth-cpu", host);
+  Client other("hearth-cpu", host);
+  const auto statusOf = [](auto result) -> Status {
+    if (!result) return std::unexpected(result.error());
+    return {};
+  };
+  expectTooMuch(statusOf(one.prepare(kTooLarge)));
+  auto first = one.prepare(kFits);
+  ASSERT_TRUE(first) << first.error().toString();
+  expectTooMuch(statusOf(one.prepare(kFitsAlone)));
+  EXPECT_TRUE(Client::compute(**first, 3));
+  // The other client has the same model, which counts for both.
+  auto second = other.prepare(kFits);
+  ASSERT_TRUE(second) << second.error().toString();
+  expectTooMuch(statusOf(other.prepare(kFitsAlone)));
+  // Who gives it up has its room again, also while the other one keeps it.
+  first->reset();
+  EXPECT_TRUE(comesTrue([&] { return one.prepare(kFitsAlone).has_value(); }));
+  expectTooMuch(statusOf(other.prepare(kFitsAlone)));
+  EXPECT_TRUE(Client::compute(**second, 5));
+}
+
+// Plain kernels allocate what they need while they compute, and free it.
+TEST(SharedHost, MemoryOfComputationsIsLimitedForEachClient) {
+  const ListeningHost host(drivers::reference::createDevice(), {.bytes = kClientBytes});
+  Client one("nnapi-reference", host);
+  Client other("nnapi-reference", host);
+  auto large = one.prepare(kTooLarge);
+  auto small = one.prepare(kFits);
+  auto another = one.prepare(kFitsAlone);
+  auto others = other.prepare(kFits);
+  ASSERT_TRUE(large && small && another && others);
+  for (int i = 0; i < 3; ++i) {
+    expectTooMuch(Client::compute(**large, 1));
+    for (const auto& model : {*small, *another, *others}) {
+      const Status status = Client::compute(*model, 2);
+      EXPECT_TRUE(status) << status.error().toString();
+    }
   }
 }
 

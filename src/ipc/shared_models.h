@@ -24,6 +24,7 @@ struct ServedModel {
   std::shared_ptr<hal::PreparedModel> prepared;
   std::vector<graph::Operand> outputs;  // of the main subgraph; none for a model from a cache
   std::vector<memory::PoolRef> pools;   // so that none of the files behind its identity goes
+  uint64_t bytes = 0;                   // that the driver has allocated to prepare it
 };
 
 // The models that clients of a host have in common: whoever prepares what another one has prepared,

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "memory/budget.h"
 #include "ops/control_flow.h"
 #include "ops/interpreter_state.h"
 
@@ -267,6 +268,7 @@ Status InterpreterRun::allocate(const graph::Operand& operand, uint64_t bytes, V
                 "The tensor {} needs {} bytes; with it the activations take {} bytes, the limit is "
                 "{}.",
                 graph::describe(operand), bytes, liveBytes_ + bytes, limit);
+  HEARTH_TRY(takeRoom(liveBytes_ + bytes));
   constexpr uint64_t kAlignment = 64;
   const uint64_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   value->owned.reset(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded)));
@@ -276,6 +278,14 @@ Status InterpreterRun::allocate(const graph::Operand& operand, uint64_t bytes, V
   value->data = value->owned.get();
   value->ownedBytes = bytes;
   liveBytes_ += bytes;
+  return {};
+}
+
+Status InterpreterRun::takeRoom(uint64_t bytes) {
+  if (bytes <= roomBytes_) return {};
+  HEARTH_ASSIGN(std::shared_ptr<void> room, memory::reserveRoom(bytes - roomBytes_));
+  if (room != nullptr) rooms_.push_back(std::move(room));
+  roomBytes_ = bytes;
   return {};
 }
 

@@ -83,12 +83,16 @@ class InterpreterRun {
   Status handOut(const graph::Operand& operand, Value from, Value* to);
   Status finishOutput(const graph::Operand& operand, Value* value);
   Status allocate(const graph::Operand& operand, uint64_t bytes, Value* value);
+  // Takes room for as many bytes in the budget of this thread, until the run ends.
+  Status takeRoom(uint64_t bytes);
   void release(Value* value);
 
   const Interpreter& interpreter_;
   const graph::Model& model_;
   const RunOptions& options_;
   uint64_t liveBytes_ = 0;
+  uint64_t roomBytes_ = 0;  // taken by takeRoom()
+  std::vector<std::shared_ptr<void>> rooms_;
 };
 
 }  // namespace hearth::ops

@@ -435,7 +435,9 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
     }
     const bool isInForce = contexts_.isInForce(*context, replaced);
     // A context that lacked memory is dropped, so that the next execution tries anew.
-    const bool lacksMemory = !status && status.error().code() == ErrorCode::kOutOfMemory;
+    const bool lacksMemory =
+        !status && (status.error().code() == ErrorCode::kOutOfMemory ||
+                    status.error().code() == ErrorCode::kResourceExhaustedTransient);
     if (!lacksMemory) contexts_.giveBack(std::move(context), replaced);
     if (!isRefused || isInForce) return status;
   }

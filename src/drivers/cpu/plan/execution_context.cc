@@ -13,6 +13,7 @@
 #include "base/thread_local.h"
 #include "base/trace.h"
 #include "drivers/cpu/weights/packed_weights.h"
+#include "memory/budget.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
@@ -40,11 +41,18 @@ bool overlap(const ExecutionContext::Buffer& a, const ExecutionContext::Buffer& 
 
 }  // namespace
 
+Result<ExecutionContext::Owned> ExecutionContext::Owned::make(uint64_t bytes) {
+  HEARTH_ASSIGN(std::shared_ptr<void> room, memory::reserveRoom(bytes));
+  HEARTH_ASSIGN(memory::Mapping mapping, memory::Mapping::anonymous(bytes));
+  return Owned{std::move(room), std::move(mapping)};
+}
+
 Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(
     const Plan& plan, std::shared_ptr<KernelFactory> kernels) {
   std::unique_ptr<ExecutionContext> context(new ExecutionContext(plan, std::move(kernels)));
-  HEARTH_ASSIGN(memory::Mapping arena, memory::Mapping::anonymous(plan.arenaBytes + kReadSlack));
-  context->arena_ = std::make_shared<const memory::Mapping>(std::move(arena));
+  HEARTH_ASSIGN(Owned arena, Owned::make(plan.arenaBytes + kReadSlack));
+  const auto kept = std::make_shared<const Owned>(std::move(arena));
+  context->arena_ = std::shared_ptr<const memory::Mapping>(kept, &kept->mapping);
   const size_t nodeCount = plan.nodes.size();
   context->addresses_.resize(plan.values.size());
   size_t inputCount = 0;
@@ -148,13 +156,12 @@ bool ExecutionContext::isOverwritten(size_t input, const Buffer& buffer,
   return false;
 }
 
-Result<void*> ExecutionContext::staging(std::vector<memory::Mapping>* list, size_t index,
-                                        uint64_t bytes) {
-  memory::Mapping& mapping = (*list)[index];
-  if (mapping.data() == nullptr) {
-    HEARTH_ASSIGN(mapping, memory::Mapping::anonymous(std::max<uint64_t>(bytes, 1)));
+Result<void*> ExecutionContext::staging(std::vector<Owned>* list, size_t index, uint64_t bytes) {
+  Owned& owned = (*list)[index];
+  if (owned.mapping.data() == nullptr) {
+    HEARTH_ASSIGN(owned, Owned::make(std::max<uint64_t>(bytes, 1)));
   }
-  return mapping.data();
+  return owned.mapping.data();
 }
 
 Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
@@ -216,12 +223,12 @@ void ExecutionContext::resolveAddresses() {
 Result<void*> ExecutionContext::workspaceFor(const KernelFactory& maker, size_t node) {
   if (maker.workspaceBytes(node) > workspaceBytes_) {
     const uint64_t bytes = maker.workspaceBytes();
-    HEARTH_ASSIGN(memory::Mapping larger, memory::Mapping::anonymous(bytes + kReadSlack));
+    HEARTH_ASSIGN(Owned larger, Owned::make(bytes + kReadSlack));
     if (workspaceBytes_ != 0) outgrown_.push_back(std::move(workspace_));
     workspace_ = std::move(larger);
     workspaceBytes_ = bytes;
   }
-  return workspace_.data();
+  return workspace_.mapping.data();
 }
 
 Status ExecutionContext::setUp(const KernelFactory& maker, size_t node, Kernel* kernel) {

@@ -16,6 +16,7 @@ namespace hearth::cpu {
 
 // Everything that one execution at a time needs: the kernels of an execution graph, activation
 // memory, scratch memory. Used by one thread at a time. The plan and its weights must outlive it.
+// The memory counts for whom it was first needed (memory::reserveRoom()).
 class ExecutionContext {
  public:
   // Bytes of client memory that executions on this thread have copied because kernels cannot use
@@ -55,6 +56,14 @@ class ExecutionContext {
              const Measurement* measurement = nullptr);
 
  private:
+  // Memory of the context, with its room in the budget of the thread that has made it.
+  struct Owned {
+    static Result<Owned> make(uint64_t bytes);
+
+    std::shared_ptr<void> room;
+    memory::Mapping mapping;
+  };
+
   ExecutionContext(const Plan& plan, std::shared_ptr<KernelFactory> kernels)
       : plan_(plan), kernels_(std::move(kernels)) {}
   Status bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
@@ -64,21 +73,21 @@ class ExecutionContext {
   Status runMeasured(size_t node, threads::ThreadPool* pool, const Measurement& measurement);
   void findInPlacePairs();
   bool isOverwritten(size_t input, const Buffer& buffer, std::span<const Buffer> outputs) const;
-  Result<void*> staging(std::vector<memory::Mapping>* list, size_t index, uint64_t bytes);
+  Result<void*> staging(std::vector<Owned>* list, size_t index, uint64_t bytes);
 
   const Plan& plan_;
   const std::shared_ptr<KernelFactory> kernels_;
   std::shared_ptr<const memory::Mapping> arena_;
   // Scratch memory grows while kernels are made. Kernels that were set up with a smaller one keep
   // it until the run ends.
-  memory::Mapping workspace_;
+  Owned workspace_;
   uint64_t workspaceBytes_ = 0;
-  std::vector<memory::Mapping> outgrown_;
+  std::vector<Owned> outgrown_;
   std::vector<void*> addresses_;    // by value
   std::vector<void*> boundInputs_;  // addresses that the kernels were set up with
   std::vector<void*> boundOutputs_;
-  std::vector<memory::Mapping> inputStaging_;
-  std::vector<memory::Mapping> outputStaging_;
+  std::vector<Owned> inputStaging_;
+  std::vector<Owned> outputStaging_;
   std::vector<uint64_t> outputWriteSlack_;  // by graph output: bytes that a kernel writes behind it
   std::vector<bool> outputIsRead_;          // by graph output: a later node reads it
   std::vector<bool> touchesClient_;         // by node
