@@ -33,6 +33,14 @@ constexpr EnvVariable kTable[] = {
      "How many sockets the service manager hands to hearth serve.", "", 0, 1024},
     {Env::kListenPid, "LISTEN_PID", EnvKind::kInteger, "0", "The process that LISTEN_FDS is for.",
      "", 0, INT32_MAX},
+    {Env::kNotifySocket, "NOTIFY_SOCKET", EnvKind::kString, "",
+     "Socket of the service manager, which hearth serve tells that it is ready and alive."},
+    {Env::kWatchdogMicroseconds, "WATCHDOG_USEC", EnvKind::kInteger, "0",
+     "Microseconds after which the service manager ends a hearth serve that has not said that it "
+     "is "
+     "alive; 0 is never."},
+    {Env::kWatchdogPid, "WATCHDOG_PID", EnvKind::kInteger, "0",
+     "The process that WATCHDOG_USEC is for; 0 is any.", "", 0, INT32_MAX},
     {Env::kStore, "HEARTH_STORE", EnvKind::kString, "",
      "Folder of the weight store; unset it is hearth/store in XDG_CACHE_HOME, or "
      ".cache/hearth/store in HOME."},

@@ -35,10 +35,11 @@ Result<std::unique_ptr<ExecutionMailbox>> ExecutionMailbox::open(std::shared_ptr
 
 Result<hal::ExecutionResult> ExecutionMailbox::compute(const base::Deadline& deadline,
                                                        std::vector<hal::OutputShape>* shapes,
-                                                       bool* isBegun) {
-  // The host keeps to the deadline. A client that went on before would share the arguments with a
+                                                       bool* isBegun,
+                                                       const base::Deadline& patience) {
+  // The host keeps to the deadline. A client that went on then would share the arguments with a
   // computation that goes on, too.
-  const auto words = client_.call(requestWords(deadline));
+  const auto words = client_.call(requestWords(deadline), patience);
   *isBegun = words || client_.wasReceived();
   if (!words) return std::unexpected(words.error());
   const ExecutionAnswer answer = ExecutionAnswer::of(*words);
@@ -51,7 +52,7 @@ Result<hal::ExecutionResult> ExecutionMailbox::compute(const base::Deadline& dea
   }
   Outgoing outgoing;
   outgoing.request.setFetchResult(execution_);
-  HEARTH_ASSIGN(const Frame reply, session_->call(outgoing));
+  HEARTH_ASSIGN(const Frame reply, session_->call(outgoing, patience));
   HEARTH_ASSIGN(
       hal::ExecutionResult result,
       readReply(reply, schema::Reply::RESULT, [](auto from) -> Result<hal::ExecutionResult> {

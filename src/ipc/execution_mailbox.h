@@ -27,10 +27,12 @@ class ExecutionMailbox {
 
   // Computes. `shapes` are those that the host told last, by whatever way, and stay true. Sets
   // `*isBegun` to whether the host may have begun. Errors: kDeadObject when the host is gone,
-  // kBadData when it answers with something else. What the computation gives, an error or not, is
-  // in the result.
+  // kMissedDeadlineTransient when it has not answered by `patience`, and may compute on; kBadData
+  // when it answers with something else. What the computation gives, an error or not, is in the
+  // result.
   Result<hal::ExecutionResult> compute(const base::Deadline& deadline,
-                                       std::vector<hal::OutputShape>* shapes, bool* isBegun);
+                                       std::vector<hal::OutputShape>* shapes, bool* isBegun,
+                                       const base::Deadline& patience = {});
 
  private:
   ExecutionMailbox(std::shared_ptr<Session> session, uint64_t execution, MailboxPage page);

@@ -28,8 +28,10 @@ namespace hearth::ipc {
 namespace {
 
 // How often what has ended is looked at, while there is some.
-constexpr int kReapMilliseconds = 50;
+constexpr std::chrono::milliseconds kReapInterval{50};
 constexpr int kBacklog = 128;
+
+using Clock = std::chrono::steady_clock;
 
 ucred credentialsOf(int socket) {
   ucred credentials{0, static_cast<uid_t>(-1), static_cast<gid_t>(-1)};
@@ -96,8 +98,7 @@ void Host::acceptOne(int listening) {
   base::Descriptor socket(::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
   if (!socket.valid()) {
     // Descriptors may have run out; the next pass tries again.
-    if (errno == EMFILE || errno == ENFILE)
-      std::this_thread::sleep_for(std::chrono::milliseconds(kReapMilliseconds));
+    if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(kReapInterval);
     return;
   }
   const std::string sentence = refusal(credentialsOf(socket.get()).uid);
@@ -106,30 +107,40 @@ void Host::acceptOne(int listening) {
 }
 
 void Host::reap() {
-  for (const std::shared_ptr<ServedClient>& client : clients_)
-    if (client->hasEnded()) client->end();
   std::erase_if(clients_,
                 [](const auto& client) { return client->hasEnded() && client->isIdle(); });
 }
 
-Status Host::serveAll(int listening, int stop) {
+Status Host::serveAll(int listening, int stop, const Heartbeat& heartbeat) {
+  auto nextBeat = Clock::now();
   while (true) {
+    std::chrono::milliseconds patience{-1};
+    if (heartbeat.beat != nullptr) {
+      if (Clock::now() >= nextBeat) {
+        heartbeat.beat();
+        nextBeat = Clock::now() + heartbeat.interval;
+      }
+      patience = std::max(std::chrono::ceil<std::chrono::milliseconds>(nextBeat - Clock::now()),
+                          std::chrono::milliseconds(0));
+    }
     std::vector<pollfd> events = {{stop, POLLIN, 0}, {listening, POLLIN, 0}};
     std::vector<std::shared_ptr<ServedClient>> watched;
     for (const std::shared_ptr<ServedClient>& client : clients_) {
-      if (client->hasEnded()) continue;
+      if (client->isEnding()) continue;
       // Without events of its own: only the end of the connection.
       events.push_back({client->socket(), 0, 0});
       watched.push_back(client);
     }
     const bool mustReap = watched.size() != clients_.size();
-    if (::poll(events.data(), events.size(), mustReap ? kReapMilliseconds : -1) < 0) {
+    if (mustReap && (patience < patience.zero() || patience > kReapInterval))
+      patience = kReapInterval;
+    if (::poll(events.data(), events.size(), static_cast<int>(patience.count())) < 0) {
       if (errno == EINTR) continue;
       return std::unexpected(base::errnoError(errno, "Waiting for clients"));
     }
     if (events[0].revents != 0) return {};
     for (size_t i = 0; i < watched.size(); ++i)
-      if (events[i + 2].revents != 0) watched[i]->end();
+      if (events[i + 2].revents != 0) watched[i]->endApart();
     reap();
     if ((events[1].revents & POLLIN) != 0)
       base::logged("Accepting a client", [&] { acceptOne(listening); });

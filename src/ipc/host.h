@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 
@@ -42,6 +43,13 @@ struct HostState {
   std::atomic<uint32_t> clients = 0;  // connections
 };
 
+// What the thread that accepts clients does at least once in an interval, so that somebody can see
+// that it goes on. It never waits for a driver.
+struct Heartbeat {
+  std::function<void()> beat;  // empty: nothing
+  std::chrono::milliseconds interval{1000};
+};
+
 // Serves a device to clients in other processes, or in this one. Thread-safe as far as stated.
 class Host {
  public:
@@ -54,9 +62,9 @@ class Host {
   // Serves one client over a connected socket until it is gone. What it had is then freed.
   void serve(base::Descriptor socket);
 
-  // Serves all who connect to a listening socket until `stop` can be read. Returns an error when
-  // the socket cannot be waited for.
-  Status serveAll(int listening, int stop);
+  // Serves all who connect to a listening socket until `stop` can be read, with heartbeats from
+  // the first moment on. Returns an error when the socket cannot be waited for.
+  Status serveAll(int listening, int stop, const Heartbeat& heartbeat = {});
 
   // Ends all connections, and waits for their threads. Returns false if that takes longer.
   bool end(std::chrono::milliseconds patience);
@@ -67,7 +75,7 @@ class Host {
   void acceptOne(int listening);
   // A sentence why one more client of a user is too many; empty when it is not.
   std::string refusal(uid_t user) const;
-  // Ends the clients that are gone, and forgets those whose threads have ended.
+  // Forgets the clients whose threads have ended.
   void reap();
 
   const std::shared_ptr<hal::Device> device_;

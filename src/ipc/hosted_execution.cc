@@ -8,9 +8,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/format.h"
 #include "base/log.h"
 #include "hal/request_check.h"
 #include "ipc/output_bytes.h"
+#include "ipc/patience.h"
 
 namespace hearth::ipc {
 namespace {
@@ -55,7 +57,12 @@ Status HostedExecution::layOut() {
   HEARTH_TRY(layOut(request_.inputs, true, &inputs_, &size));
   HEARTH_TRY(layOut(request_.outputs, false, &outputs_, &size));
   if (inputs_.empty() && outputs_.empty()) return {};
-  HEARTH_ASSIGN(arena_, memory::Pool::anonymous(std::max<uint64_t>(size, kAlignment)));
+  arenaBytes_ = std::max<uint64_t>(size, kAlignment);
+  return makeArena();
+}
+
+Status HostedExecution::makeArena() {
+  HEARTH_ASSIGN(arena_, memory::Pool::anonymous(arenaBytes_));
   if (::fcntl(arena_->fd(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
     return std::unexpected(base::errnoError(errno, "Sealing shared memory"));
   return {};
@@ -125,6 +132,7 @@ Status HostedExecution::bind() {
   for (int attempt = 0;; ++attempt) {
     HEARTH_ASSIGN(const HostedModel::Place place, model_->place());
     if (object_ != 0 && place.session == place_.session) return {};
+    if (arena_ == nullptr && arenaBytes_ != 0) HEARTH_TRY(makeArena());
     mailbox_.reset();
     toldShapes_.clear();
     hasComputed_ = false;
@@ -191,6 +199,21 @@ Result<uint64_t> HostedExecution::copyOut(const hal::ExecutionResult& result) co
   return copied;
 }
 
+base::Deadline HostedExecution::patience(const base::Deadline& deadline) const {
+  return place_.session->device().isShared ? givesUp(deadline) : base::Deadline();
+}
+
+Error HostedExecution::abandon() {
+  mailbox_.reset();
+  place_.session->release(schema::Release::Kind::EXECUTION, object_);
+  object_ = 0;
+  arena_.reset();
+  return Error(ErrorCode::kMissedDeadlineTransient,
+               base::formatText("The host of the device {} has not answered long after the "
+                                "deadline: its driver hangs, or computes for very long.",
+                                place_.session->device().name));
+}
+
 void HostedExecution::openMailbox() {
   wantsMailbox_ = false;
   auto opened = ExecutionMailbox::open(place_.session, object_);
@@ -206,7 +229,7 @@ Result<hal::ExecutionResult> HostedExecution::computeByMessage(const base::Deadl
   auto computation = outgoing.request.initCompute();
   computation.setExecution(object_);
   computation.setDeadline(encodeDeadline(deadline));
-  const auto reply = place_.session->call(outgoing);
+  const auto reply = place_.session->call(outgoing, patience(deadline));
   *isBegun = outgoing.isSent;
   if (!reply) return std::unexpected(reply.error());
   HEARTH_ASSIGN(
@@ -224,8 +247,12 @@ Result<hal::ExecutionResult> HostedExecution::computeOnce(const base::Deadline& 
   HEARTH_TRY(bind());
   copyIn();
   if (hasComputed_ && wantsMailbox_) openMailbox();
-  if (mailbox_ == nullptr) return computeByMessage(deadline, isBegun);
-  auto result = mailbox_->compute(deadline, &toldShapes_, isBegun);
+  auto result = mailbox_ == nullptr
+                    ? computeByMessage(deadline, isBegun)
+                    : mailbox_->compute(deadline, &toldShapes_, isBegun, patience(deadline));
+  if (!result && result.error().code() == ErrorCode::kMissedDeadlineTransient)
+    return std::unexpected(abandon());
+  if (mailbox_ == nullptr) return result;
   if (!result && result.error().code() == ErrorCode::kDeadObject) {
     // A host that closes a mailbox is not to be trusted with another one.
     mailbox_.reset();

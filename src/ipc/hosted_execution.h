@@ -36,6 +36,7 @@ class HostedExecution final : public hal::Execution {
   HostedExecution(std::shared_ptr<HostedModel> model, hal::Request request);
   // Finds the arguments to copy, and makes the arena.
   Status layOut();
+  Status makeArena();
   Status layOut(const std::vector<hal::Argument>& arguments, bool isInput,
                 std::vector<Copied>* copied, uint64_t* size) const;
   // Binds the arguments in the host where the model is now, unless they are bound there.
@@ -51,6 +52,11 @@ class HostedExecution final : public hal::Execution {
   // `*isBegun`: whether the host may have begun.
   Result<hal::ExecutionResult> computeOnce(const base::Deadline& deadline, bool* isBegun);
   Result<hal::ExecutionResult> computeByMessage(const base::Deadline& deadline, bool* isBegun);
+  // Until when to wait for the host. Only one for all clients is given up: it computes on copies of
+  // the arguments, so what it does later reaches nothing that belongs to the client.
+  base::Deadline patience(const base::Deadline& deadline) const;
+  // Gives up a computation that the host does not end, and what it shares with it.
+  Error abandon();
   // Opens a mailbox for an execution that computes again. A host that grants none is no error.
   void openMailbox();
 
@@ -58,7 +64,8 @@ class HostedExecution final : public hal::Execution {
   const hal::Request request_;
   std::vector<Copied> inputs_;
   std::vector<Copied> outputs_;
-  memory::PoolRef arena_;     // null when nothing is copied
+  uint64_t arenaBytes_ = 0;   // 0 when nothing is copied
+  memory::PoolRef arena_;     // null when nothing is copied, or the last one was given up
   HostedModel::Place place_;  // of the model
   uint64_t object_ = 0;       // the execution
   // What follows belongs to the place.

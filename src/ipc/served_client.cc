@@ -134,7 +134,21 @@ bool ServedClient::start() {
   return true;
 }
 
+void ServedClient::endApart() {
+  if (isEnding_.exchange(true)) return;
+  {
+    const std::lock_guard lock(threadMutex_);
+    if (startThread("hearth-end", [self = shared_from_this()] {
+          self->end();
+          self->threadEnds();
+        }))
+      return;
+  }
+  end();
+}
+
 void ServedClient::end() {
+  isEnding_ = true;
   if (hasEnded_.exchange(true)) return;
   ::shutdown(socket_.get(), SHUT_RDWR);
   turns_.close();
@@ -190,6 +204,12 @@ void ServedClient::run() noexcept {
   const std::lock_guard lock(threadMutex_);
   --idle_;
   --readers_;
+  --threads_;
+  threadEnded_.notify_all();
+}
+
+void ServedClient::threadEnds() {
+  const std::lock_guard lock(threadMutex_);
   --threads_;
   threadEnded_.notify_all();
 }
@@ -555,9 +575,7 @@ Status ServedClient::openMailbox(Call& call, schema::Mailbox::Reader from) {
   const auto serve = [self = shared_from_this(), mailbox = mailbox]() mutable {
     base::logged("Serving a mailbox", [&] { mailbox->serve(); });
     mailbox.reset();
-    const std::lock_guard lock(self->threadMutex_);
-    --self->threads_;
-    self->threadEnded_.notify_all();
+    self->threadEnds();
   };
   bool isStarted = false;
   {

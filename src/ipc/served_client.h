@@ -51,6 +51,10 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   // have computed what they are at.
   void end();
   bool hasEnded() const { return hasEnded_.load(); }
+  // The same on a thread of its own: drivers may take their time to free things.
+  void endApart();
+  // Whether one of the two was called.
+  bool isEnding() const { return isEnding_.load(); }
 
   // Whether all threads have ended.
   bool isIdle() const;
@@ -81,6 +85,8 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   // With threadMutex_ locked.
   template <typename Work>
   bool startThread(const char* name, Work work);
+  // Called by a thread at its end, unless it reads messages.
+  void threadEnds();
   void run() noexcept;
   Status answer(Call& call);
   Status dispatch(Call& call);
@@ -131,6 +137,7 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   const bool takesTurns_;
   const std::shared_ptr<SharedModels> sharedModels_;  // null where none are shared
   std::atomic<bool> isGreeted_ = false;
+  std::atomic<bool> isEnding_ = false;
   std::atomic<bool> hasEnded_ = false;
 
   mutable std::mutex threadMutex_;

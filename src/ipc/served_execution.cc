@@ -9,6 +9,7 @@
 #include "base/caught.h"
 #include "hal/request_check.h"
 #include "ipc/output_bytes.h"
+#include "ipc/patience.h"
 
 namespace hearth::ipc {
 namespace {
@@ -105,6 +106,11 @@ hal::ExecutionResult ServedExecution::computeLocked(const base::Deadline& deadli
   {
     const memory::BudgetScope scope(memory_.get());
     result = execution_->compute(deadline);
+  }
+  if (result.status && !copiedOutputs_.empty() && isTooLate(deadline)) {
+    result.status = fail(ErrorCode::kMissedDeadlineTransient,
+                         "The computation has ended long after its deadline.");
+    result.outputShapes.clear();
   }
   if (result.status) copyOut(result);
   if (Status whole = hal::checkMemoriesWhole(memories_); !whole) {

@@ -111,11 +111,18 @@ Result<Frame> Session::call(Outgoing& outgoing, base::Deadline deadline) {
     });
     lock.lock();
     isReading_ = false;
-    if (isReady) take(std::move(received));
+    if (isReady) {
+      if (const auto unwanted = take(std::move(received))) {
+        lock.unlock();
+        release(unwanted->kind, unwanted->object);
+        lock.lock();
+      }
+    }
     // The one that got its reply, or one that goes on reading.
     changed_.notify_all();
   }
   waiters_.erase(number);
+  if (sent && !waiter.isDone && outgoing.makes) unwanted_.emplace(number, *outgoing.makes);
   if (!sent && !isDead_) return std::unexpected(sent.error());
   if (!waiter.isDone && isDead_) return std::unexpected(hostIsGone());
   if (!waiter.isDone)
@@ -125,7 +132,7 @@ Result<Frame> Session::call(Outgoing& outgoing, base::Deadline deadline) {
   return std::move(waiter.frame);
 }
 
-void Session::take(Result<std::pair<uint64_t, Frame>> received) {
+std::optional<Session::Unwanted> Session::take(Result<std::pair<uint64_t, Frame>> received) {
   if (!received) {
     if (received.error().code() != ErrorCode::kDeadObject)
       base::logWarn("The connection to the host of {} ends. {}", device_.name,
@@ -134,7 +141,17 @@ void Session::take(Result<std::pair<uint64_t, Frame>> received) {
   } else if (const auto found = waiters_.find(received->first); found != waiters_.end()) {
     found->second->frame = std::move(received->second);
     found->second->isDone = true;
+  } else if (const auto made = unwanted_.find(received->first); made != unwanted_.end()) {
+    const Unwanted unwanted{
+        made->second,
+        readReply(received->second, schema::Reply::OBJECT, [](auto reply) -> Result<uint64_t> {
+          return reply.getObject();
+        }).value_or(0)};
+    unwanted_.erase(made);
+    // 0 names none: the reply is an error.
+    if (unwanted.object != 0) return unwanted;
   }
+  return std::nullopt;
 }
 
 void Session::release(schema::Release::Kind kind, uint64_t object) noexcept {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/deadline.h"
@@ -28,6 +29,8 @@ struct Outgoing {
   Attachments attachments;
   // Whether it was sent, so that the host may have begun to do it.
   bool isSent = false;
+  // What the reply names, if it names an object: it is released when nobody waits for it any more.
+  std::optional<schema::Release::Kind> makes;
 };
 
 // Thread-safe. Has no thread: of the callers that wait, one reads for all.
@@ -43,7 +46,7 @@ class Session {
   // Sends a request and waits for its reply. Errors: kDeadObject when the host is gone,
   // kUnsupported when the request is too large, kMissedDeadlineTransient when the reply has not
   // come by the deadline, and is not to be had any more. What the host answers, an error or not, is
-  // in the reply.
+  // in the reply. An object that nobody waits for any more is released when its reply comes.
   Result<Frame> call(Outgoing& outgoing, base::Deadline deadline = {});
 
   // Tells the host that an object is not needed any more. Does not wait.
@@ -63,6 +66,10 @@ class Session {
   void leaveToParent();
 
  private:
+  struct Unwanted {
+    schema::Release::Kind kind;
+    uint64_t object = 0;
+  };
   struct Waiter {
     bool isDone = false;
     Frame frame;
@@ -73,8 +80,9 @@ class Session {
   Status send(Outgoing& outgoing);
   // Reads one message and hands it to its waiter. Not called under the lock.
   Result<std::pair<uint64_t, Frame>> receive();
-  // Hands a message to its waiter, or notes the end. With mutex_ locked.
-  void take(Result<std::pair<uint64_t, Frame>> received);
+  // Hands a message to its waiter, or notes the end; returns an object that nobody waits for. With
+  // mutex_ locked.
+  std::optional<Unwanted> take(Result<std::pair<uint64_t, Frame>> received);
   // Whether there is something to be read before the deadline.
   bool waitForBytes(base::Deadline deadline) const;
 
@@ -86,7 +94,9 @@ class Session {
   base::Mutex mutex_;
   base::Condition changed_;
   std::map<uint64_t, Waiter*> waiters_;  // guarded by mutex_
-  bool isReading_ = false;               // guarded by mutex_
+  // What calls make that were given up. Guarded by mutex_.
+  std::map<uint64_t, schema::Release::Kind> unwanted_;
+  bool isReading_ = false;  // guarded by mutex_
 };
 
 // The reply of a kind that the caller expects, read by `read`; its error if it is one. kBadData

@@ -20,6 +20,7 @@
 #include "ipc/host.h"
 #include "tools/commands.h"
 #include "tools/host_sandbox.h"
+#include "tools/service_manager.h"
 
 namespace hearth::tools {
 namespace {
@@ -132,9 +133,10 @@ Status serveMany(const Served& served, const ServeOptions& options, int stop) {
   } else {
     HEARTH_ASSIGN(listening, ipc::listenAt(options.socket));
   }
+  HEARTH_ASSIGN(ServiceManager manager, ServiceManager::fromEnvironment());
   HEARTH_TRY(confineHost(options, served.manifest));
   ipc::Host host(served.device, hostOptions(options));
-  const Status ended = host.serveAll(listening.get(), stop);
+  const Status ended = host.serveAll(listening.get(), stop, manager.heartbeat());
   // In the sandbox the host may not remove its socket, which the next one replaces.
   if (!options.socket.empty()) static_cast<void>(::unlink(options.socket.c_str()));
   endHost(host);

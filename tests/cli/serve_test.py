@@ -280,6 +280,51 @@ class ServeTest(CommandTest):
         self.assertEqual(self.hello(self.hosted(f"{CPU}={self.path}")),
                          self.hello(self.variables))
 
+    def testAServiceManagerHearsThatTheHostIsReadyAndAlive(self):
+        name = self.folder / "notify.sock"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(str(name))
+            manager.settimeout(PATIENCE)
+            self.variables |= {"NOTIFY_SOCKET": str(name), "WATCHDOG_USEC": "100000"}
+            host = self.startHost("--device", CPU, "--socket", self.path)
+            self.assertEqual(manager.recv(99), b"READY=1")
+            # It listens by then.
+            self.assertIn("= 31", self.hello(self.hosted(f"{CPU}={self.path}")))
+            for _ in range(5):
+                self.assertEqual(manager.recv(99), b"WATCHDOG=1")
+            # One that hangs is silent, so that the manager ends it.
+            host.send_signal(signal.SIGSTOP)
+            self.waitFor(lambda: "T (stopped)" in pathlib.Path(
+                f"/proc/{host.pid}/status").read_text(encoding="utf-8"))
+            manager.setblocking(False)
+            with self.assertRaises(BlockingIOError):
+                while True:
+                    manager.recv(99)
+            time.sleep(0.3)
+            self.assertRaises(BlockingIOError, manager.recv, 99)
+            host.send_signal(signal.SIGCONT)
+            manager.settimeout(PATIENCE)
+            self.assertEqual(manager.recv(99), b"WATCHDOG=1")
+            # The watchdog is another process's.
+            other = self.folder / "other.sock"
+            self.variables["WATCHDOG_PID"] = "1"
+            self.endHost(host)
+            manager.setblocking(False)
+            with self.assertRaises(BlockingIOError):
+                while True:
+                    manager.recv(99)
+            manager.settimeout(PATIENCE)
+            self.startHost("--device", CPU, "--socket", other)
+            self.assertEqual(manager.recv(99), b"READY=1")
+            manager.settimeout(0.3)
+            self.assertRaises(TimeoutError, manager.recv, 99)
+        self.variables["NOTIFY_SOCKET"] = str(self.folder / "nobody")
+        self.assertIn("service manager", self.refuse(
+            1, "serve", "--device", CPU, "--socket", self.folder / "third.sock", env=self.variables))
+        self.variables["NOTIFY_SOCKET"] = "vsock:2"
+        self.assertIn("not the socket of a manager", self.refuse(
+            1, "serve", "--device", CPU, "--socket", self.folder / "third.sock", env=self.variables))
+
     def testWrongCommandLinesAreRefused(self):
         self.refuse(2, "serve")
         self.refuse(2, "serve", "--device", CPU, "--fd", "-1")

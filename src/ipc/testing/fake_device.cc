@@ -34,7 +34,7 @@ class FakeExecution final : public hal::Execution {
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
     device_->computationBegins();
     hal::ExecutionResult result;
-    if (deadline.hasPassed()) {
+    if (deadline.hasPassed() && !device_->ignoresDeadlines) {
       result.status = fail(ErrorCode::kMissedDeadlinePersistent, "The deadline has passed.");
       return result;
     }
@@ -172,7 +172,8 @@ Result<std::shared_ptr<hal::PreparedModel>> FakeDevice::prepareModel(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
     hal::Cache cache) {
   HEARTH_TRY(graph::validate(*model));
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !arePreparationsHeld_; });
   lastOptions = options;
   lastToken = cache.token;
   lastFiles.clear();
@@ -197,9 +198,15 @@ void FakeDevice::hold() {
   isHeld_ = true;
 }
 
+void FakeDevice::holdPreparations() {
+  const std::lock_guard lock(mutex_);
+  arePreparationsHeld_ = true;
+}
+
 void FakeDevice::letGo() {
   const std::lock_guard lock(mutex_);
   isHeld_ = false;
+  arePreparationsHeld_ = false;
   changed_.notify_all();
 }
 

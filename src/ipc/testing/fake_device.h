@@ -45,6 +45,8 @@ class FakeDevice : public hal::Device, public std::enable_shared_from_this<FakeD
   // Computations wait until there are none of these.
   void hold();
   void letGo();
+  // The same for preparations.
+  void holdPreparations();
   // Waits until so many computations have begun.
   void waitForComputations(int count);
 
@@ -59,6 +61,7 @@ class FakeDevice : public hal::Device, public std::enable_shared_from_this<FakeD
   void computationBegins();
   hal::ExecutionResult answer(hal::ExecutionResult own) const;
 
+  std::atomic<bool> ignoresDeadlines = false;
   std::atomic<int> prepared = 0;    // models that exist
   std::atomic<int> executions = 0;  // executions that exist
   std::atomic<int> flushes = 0;
@@ -72,6 +75,7 @@ class FakeDevice : public hal::Device, public std::enable_shared_from_this<FakeD
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool isHeld_ = false;
+  bool arePreparationsHeld_ = false;
   int begun_ = 0;
   std::optional<hal::ExecutionResult> answer_;
   std::string threadName_;

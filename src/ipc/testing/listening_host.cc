@@ -13,7 +13,8 @@
 
 namespace hearth::ipc {
 
-ListeningHost::ListeningHost(std::shared_ptr<hal::Device> device, HostOptions options) {
+ListeningHost::ListeningHost(std::shared_ptr<hal::Device> device, HostOptions options,
+                             Heartbeat heartbeat) {
   static std::atomic<int> hosts = 0;
   options.isShared = true;
   path_ = testing::TempDir() + "/hearth-host-" + std::to_string(::getpid()) + "-" +
@@ -23,10 +24,11 @@ ListeningHost::ListeningHost(std::shared_ptr<hal::Device> device, HostOptions op
   if (!listening) return;
   listening_ = std::move(*listening);
   stop_.reset(::eventfd(0, EFD_CLOEXEC));
-  thread_ = std::thread([this, device = std::move(device), options] {
-    Host host(device, options);
-    served_ = host.serveAll(listening_.get(), stop_.get());
-  });
+  thread_ =
+      std::thread([this, device = std::move(device), options, heartbeat = std::move(heartbeat)] {
+        Host host(device, options);
+        served_ = host.serveAll(listening_.get(), stop_.get(), heartbeat);
+      });
 }
 
 ListeningHost::~ListeningHost() {

@@ -17,7 +17,7 @@ namespace hearth::ipc {
 // not trust each other. Not movable.
 class ListeningHost {
  public:
-  ListeningHost(std::shared_ptr<hal::Device> device, HostOptions options);
+  ListeningHost(std::shared_ptr<hal::Device> device, HostOptions options, Heartbeat heartbeat = {});
   // Ends it, and expects that it listened until then.
   ~ListeningHost();
   ListeningHost(const ListeningHost&) = delete;
