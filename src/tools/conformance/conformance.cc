@@ -43,6 +43,7 @@ Result<Report> runConformance(const DeviceFactory& device, const RunOptions& opt
   Report report;
   report.device = device.name;
   std::vector<CaseTask> tasks;
+  size_t chosen = 0;
   for (size_t f = 0; f < files.size(); ++f)
     for (size_t i = 0; i < files[f].caseCount(); ++i) {
       auto testCase = files[f].readCase(i);
@@ -51,6 +52,7 @@ Result<Report> runConformance(const DeviceFactory& device, const RunOptions& opt
             std::move(testCase.error()).addContext("while reading " + options.files[f]));
       std::vector<std::string> operations = operationsOf(*testCase);
       if (!isChosen(*testCase, operations, options.filter)) continue;
+      if (chosen++ % options.stride != 0) continue;
       tasks.push_back({&files[f], i});
       report.cases.push_back({std::filesystem::path(options.files[f]).filename().string(),
                               testCase->name, testCase->spec, std::move(operations), CaseResult()});

@@ -13,6 +13,7 @@ namespace hearth::conformance {
 struct RunOptions {
   std::vector<std::string> files;
   std::string filter;  // a case runs when its name or spec contains it, or names an operation of it
+  size_t stride = 1;   // of the cases that are chosen so, the first of each so many runs
   WorkerOptions workers;
 };
 

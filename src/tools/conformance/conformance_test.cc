@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every case on every device of this build.
+// Every case on every device of this build, and some of them behind a host.
 #include "tools/conformance/conformance.h"
 #include "tools/conformance/testing/conformance_files.h"
 
@@ -7,9 +7,16 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+
+#include "ipc/host_list.h"
 
 namespace hearth::conformance {
 namespace {
+
+// Prime, so that the cases are of all kinds: those of one specification follow each other.
+constexpr size_t kStride = 7;
+constexpr size_t kLeastCases = 6000;
 
 class Conformance : public testing::TestWithParam<std::string> {};
 
@@ -29,6 +36,26 @@ TEST_P(Conformance, AllCases) {
     return;
   }
   FAIL() << "There is no device " << GetParam();
+}
+
+// Both sides, with the sanitizers of this build. All cases run so in tests/cli/serve_test.py,
+// without sanitizers.
+TEST_P(Conformance, CasesBehindAHost) {
+  const char* data = std::getenv("HEARTH_TEST_DATA");
+  if (data == nullptr) GTEST_SKIP() << "HEARTH_TEST_DATA is not set.";
+  const char* const isLong = std::getenv("HEARTH_TEST_LONG");
+  RunOptions options;
+  options.files = conformanceFiles(data);
+  ASSERT_FALSE(options.files.empty());
+  options.stride = isLong != nullptr && std::strcmp(isLong, "1") == 0 ? 1 : kStride;
+  const DeviceFactory device{GetParam(), [name = GetParam()] {
+                               return ipc::deviceAt({ipc::HostPlace::Kind::kSpawn, HEARTH_TOOL},
+                                                    name, "");
+                             }};
+  const auto report = runConformance(device, options, {});
+  ASSERT_TRUE(report) << report.error().toString();
+  EXPECT_EQ(report->failed, 0u) << describeReport(*report, false);
+  EXPECT_GT(report->passed, kLeastCases / options.stride);
 }
 
 std::vector<std::string> deviceNames() {
