@@ -7,6 +7,7 @@
 
 #include "drivers/cpu/kernels/packed_bytes.h"
 #include "drivers/cpu/kernels/qd8_layer.h"
+#include "drivers/cpu/kernels/qd8_panels_layer.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/channel_parts.h"
@@ -61,11 +62,12 @@ Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creat
   return makeXnnKernel("fully_connected_nc_qd8_f32_qc8w", status, op, std::move(calls));
 }
 
-// Makes the kernel of the same layer on a product of ours.
-Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
+// A product of ours over the weights that XNNPACK packs.
+template <typename Product>
+Result<Product> productOverPanels(const Creation& c) {
   HEARTH_TRY(packByXnnpack("fully_connected_nc_qd8_f32_qc8w",
                            [&](xnn_operator_t* op) { return createOperator(c, op); }));
-  Qd8Gemm product;
+  Product product;
   product.inputs = c.layer.inputChannels;
   product.columns = c.channels.count;
   product.lowest = c.floats.lowest;
@@ -73,7 +75,20 @@ Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
   product.outputStride = c.layer.outputChannels;
   HEARTH_ASSIGN(product.packed,
                 packedBytes(c.weights->bytesOf(c.place), product.panels() * product.panelBytes()));
+  return product;
+}
+
+// Makes the kernel of the same layer on a product of ours.
+Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
+  HEARTH_ASSIGN(const Qd8Gemm product, productOverPanels<Qd8Gemm>(c));
   return makeQd8LayerKernel({c.layer.rows, c.source, c.destination, c.channels.first}, product);
+}
+
+// The same on AVX2.
+Result<std::unique_ptr<Kernel>> makePanelsKernel(const Creation& c) {
+  HEARTH_ASSIGN(const Avx2Qd8Panels product, productOverPanels<Avx2Qd8Panels>(c));
+  return makeQd8PanelsLayerKernel({c.layer.rows, c.source, c.destination, c.channels.first},
+                                  product);
 }
 
 // Makes the kernel on the product for AVX2, over weights of our own packing.
@@ -100,10 +115,16 @@ Result<std::unique_ptr<Kernel>> makeAvx2Kernel(std::shared_ptr<const Creation> c
   return makeQd8LayerKernel({c.layer.rows, c.source, c.destination, c.channels.first}, product);
 }
 
-// Whether the product for AVX2 is faster than XNNPACK's: with AVX-VNNI, unless XNNPACK has AVX-512
+// Whether Avx2Gemm is faster than XNNPACK's product: with AVX-VNNI, unless XNNPACK has AVX-512
 // VNNI.
 bool isOnAvxVnni(const FullyConnected& layer, bool isInt4) {
   return hasAvxVnni() && !hasVnniGemm() && !isInt4 && layer.inputChannels <= kMostQd8Inputs;
+}
+
+// Whether a product of ours over XNNPACK's panels for AVX2 is.
+bool isOnPanels(const FullyConnected& layer, size_t columns) {
+  return !hasAvxVnni() && layer.inputChannels <= kMostQd8Inputs &&
+         isQd8PanelsLayerFaster(layer.rows, layer.inputChannels, columns) && hasAvx2Qd8Panels();
 }
 
 }  // namespace
@@ -147,11 +168,14 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
     c.destination = destination;
     // With fewer channels than a panel has, XNNPACK packs in another layout.
     const bool hasOwn = hasQd8Gemm() && channels.count >= kQd8Columns;
-    Node& node = builder->add(hasOwn || isOnDots ? "own" : "xnnpack",
+    const bool isPanels = !hasOwn && isOnPanels(layer, channels.count);
+    Node& node = builder->add(hasOwn || isPanels || isOnDots ? "own" : "xnnpack",
                               {source.numbers, source.parameters}, {destination});
     releaseAfterPacking(builder, &node, layer.filter, parts, part, channelBytes);
     setKernels(&node, std::move(c), isOnDots ? makeAvx2Kernel : makeKernel,
-               hasOwn ? makeOwnKernel : nullptr);
+               hasOwn     ? makeOwnKernel
+               : isPanels ? makePanelsKernel
+                          : nullptr);
   }
   return true;
 }

@@ -168,6 +168,27 @@ INSTANTIATE_TEST_SUITE_P(Types, HybridTest,
                                          OperandType::kTensorQuant8AsymmSigned,
                                          OperandType::kTensorInt4));
 
+TEST(HybridLayerTest, OneRowAndMany) {
+  constexpr uint32_t kInputs = 300;
+  constexpr uint32_t kOutputs = 131;
+  // The last one goes in two passes.
+  for (const uint32_t rows : {1, 32, 77, 300}) {
+    SCOPED_TRACE(rows);
+    ModelBuilder builder;
+    const uint32_t input = builder.input(kFloat, {rows, kInputs});
+    std::mt19937 random(rows);
+    std::vector<int8_t> weights(kInputs * kOutputs);
+    for (int8_t& weight : weights) weight = static_cast<int8_t>(random() % 255 - 127);
+    const uint32_t filter = builder.constant(OperandType::kTensorQuant8AsymmSigned,
+                                             {kOutputs, kInputs}, weights, 0.002f);
+    const uint32_t bias = builder.constant(kFloat, {kOutputs}, randomFloats(kOutputs, 8));
+    builder.operation(OperationType::kFullyConnected, {input, filter, bias, builder.scalar(1)},
+                      {builder.output(kFloat, {rows, kOutputs})});
+    expectLikeReference(builder.model(), {randomFloats(size_t{rows} * kInputs, 9, 3.0f)},
+                        hybridLayerKernel(false, true), 1e-5f);
+  }
+}
+
 TEST(HybridLayerTest, ManyShortRowsGoInSeveralPasses) {
   constexpr uint32_t kRows = 300000;
   constexpr uint32_t kOutputs = 17;

@@ -13,6 +13,8 @@
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/microkernels/avx2_gemm.h"
+#include "drivers/cpu/microkernels/avx2_qd8_row.h"
+#include "drivers/cpu/microkernels/avx2_strassen.h"
 #include "drivers/cpu/testing/reference_comparison.h"
 #include "drivers/cpu/weights/packed_panels.h"
 #include "drivers/cpu/weights/packed_weights.h"
@@ -108,6 +110,33 @@ TEST_P(Qd8GemmTest, EqualsXnnpack) {
       multiplyQd8(product, prepared.data(), parameters.data(), shape.rows, first, last, output);
     });
   }
+  if (hasAvx2Qd8Panels()) {
+    Avx2Qd8Panels product;
+    product.packed = packed.bytesOf(place).data();
+    product.inputs = shape.inputs;
+    product.columns = shape.columns;
+    product.lowest = shape.lowest;
+    product.highest = shape.highest;
+    product.outputStride = stride;
+    ASSERT_LE(product.panels() * product.panelBytes(), packed.bytesOf(place).size());
+    std::vector<uint8_t> prepared(strassenRowBytes(product, shape.rows));
+    std::vector<uint8_t> scratch(strassenScratch(product, shape.rows));
+    const size_t steps = strassenSteps(product, shape.rows);
+    prepareStrassenRows(product, rows.data(), shape.rows, steps / 3, steps, prepared.data());
+    prepareStrassenRows(product, rows.data(), shape.rows, 0, steps / 3, prepared.data());
+    compare(strassenBlocks(product), [&](size_t first, size_t last, float* output) {
+      multiplyStrassen(product, prepared.data(), parameters.data(), shape.rows, first, last,
+                       scratch.data(), output);
+    });
+    std::vector<int16_t> widened(qd8RowNumbers(product));
+    compare(product.panels(), [&](size_t first, size_t last, float* output) {
+      for (size_t row = 0; row < shape.rows; ++row) {
+        widenQd8Row(product, rows.data() + row * shape.inputs, widened.data());
+        multiplyQd8Row(product, widened.data(), parameters[row], first, last,
+                       output + row * stride);
+      }
+    });
+  }
   if (!hasAvx2Gemm()) return;
   Avx2Weights forAvx2;
   forAvx2.values = reinterpret_cast<const uint8_t*>(weights.data());
@@ -150,7 +179,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{14, 50, 35, -1.0f, 2.0f}, Shape{1, 4096, 80, 0.0f},
                     // Sums that are kept between parts, and more rows than fit there.
                     Shape{2, 2049, 16}, Shape{30, 4100, 40}, Shape{13, 6144, 24},
-                    Shape{200, 2060, 33}));
+                    Shape{200, 2060, 33},
+                    // Blocks of all sizes.
+                    Shape{17, 200, 130}, Shape{100, 2304, 256}, Shape{128, 4096, 65, -2.0f}));
 
 }  // namespace
 }  // namespace hearth::cpu

@@ -84,9 +84,10 @@ const char* floatLayerKernel() {
   return hasF32Gemm() ? "own" : "xnnpack";
 }
 
-const char* hybridLayerKernel(bool isInt4) {
+const char* hybridLayerKernel(bool isInt4, bool isOnPanels) {
   const bool isOnDots = hasAvxVnni() && !hasVnniGemm() && !isInt4;
-  return hasQd8Gemm() || isOnDots ? "own" : "xnnpack";
+  const bool hasPanels = isOnPanels && !hasAvxVnni() && hasAvx2Qd8Panels();
+  return hasQd8Gemm() || isOnDots || hasPanels ? "own" : "xnnpack";
 }
 
 std::vector<float> randomFloats(size_t count, unsigned seed, float spread) {

@@ -45,8 +45,8 @@ Result<Comparison> runBoth(const graph::Model& model, const std::vector<Bytes>& 
 // this CPU.
 const char* floatLayerKernel();
 // The same for a fully connected layer with 16 outputs or more, float32 activations and 8-bit
-// weights.
-const char* hybridLayerKernel(bool isInt4 = false);
+// weights; isOnPanels: with a single row, or with many inputs and rows.
+const char* hybridLayerKernel(bool isInt4 = false, bool isOnPanels = false);
 
 // Compares the outputs of hearth-cpu with those of the reference kernels; empty when they agree.
 // float32 and float16 outputs may differ by `tolerance` times the greatest finite number of the

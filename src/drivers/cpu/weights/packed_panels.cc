@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/immortal.h"
+#include "drivers/cpu/microkernels/avx2_gemm.h"
+#include "drivers/cpu/microkernels/avx2_qd8_panels.h"
 #include "drivers/cpu/microkernels/f32_gemm.h"
 #include "drivers/cpu/microkernels/qd8_f32_qc8w_gemm.h"
 #include "drivers/cpu/microkernels/qs8_gemm.h"
@@ -128,10 +130,12 @@ bool packsQs8Panels(uint32_t side, size_t channels, size_t columns) {
   return true;
 }
 
-// Packs weights at `place` and compares the result with the description of Qd8Gemm: of a fully
-// connected layer, or of a convolution with windows of `window` by `window` if that is not 0.
-bool packsQd8Panels(PackedWeights& packed, WeightPlace place, size_t channels, size_t columns,
-                    uint32_t window = 0) {
+// Packs weights at `place` and compares the result with the description of the product, which is a
+// Qd8Gemm or an Avx2Qd8Panels with panels of kColumns: of a fully connected layer, or of a
+// convolution with windows of `window` by `window` if that is not 0.
+template <typename Product, size_t kColumns>
+bool packsHybridPanels(PackedWeights& packed, WeightPlace place, size_t channels, size_t columns,
+                       uint32_t window = 0) {
   const size_t inputs = window == 0 ? channels : window * window * channels;
   // XNNPACK reads past the end of weights and scales.
   std::vector<int8_t> weights(columns * inputs + XNN_EXTRA_BYTES);
@@ -157,34 +161,32 @@ bool packsQd8Panels(PackedWeights& packed, WeightPlace place, size_t channels, s
   const XnnOperator owned(op);
   // A lack of memory says nothing of the layout, so it must not become a remembered fact.
   if (status == xnn_status_out_of_memory) throw std::bad_alloc();
-  Qd8Gemm product;
+  Product product;
   product.inputs = inputs;
   product.columns = columns;
   if (status != xnn_status_success ||
       packed.bytesOf(place).size() < product.panels() * product.panelBytes())
     return false;
-  for (size_t column = 0; column < product.panels() * kQd8Columns; ++column) {
-    const uint8_t* panel =
-        packed.bytesOf(place).data() + column / kQd8Columns * product.panelBytes();
-    const size_t lane = column % kQd8Columns;
+  for (size_t column = 0; column < product.panels() * kColumns; ++column) {
+    const uint8_t* panel = packed.bytesOf(place).data() + column / kColumns * product.panelBytes();
+    const size_t lane = column % kColumns;
     const bool isInside = column < columns;
     int32_t sum = 0;
     for (size_t i = 0; i < (inputs + kQd8Group - 1) / kQd8Group * kQd8Group; ++i) {
       const int8_t weight = isInside && i < inputs ? weights[column * inputs + i] : int8_t{0};
-      const uint8_t* at = panel + kQd8Columns * sizeof(int32_t) +
-                          i / kQd8Group * kQd8Columns * kQd8Group + lane * kQd8Group +
-                          i % kQd8Group;
+      const uint8_t* at = panel + kColumns * sizeof(int32_t) +
+                          i / kQd8Group * kColumns * kQd8Group + lane * kQd8Group + i % kQd8Group;
       if (isInside && static_cast<int8_t>(*at) != weight) return false;
       sum += weight;
     }
     if (!isInside) continue;
     int32_t weightSum = 0;
     std::memcpy(&weightSum, panel + lane * sizeof(int32_t), sizeof weightSum);
-    const uint8_t* end = panel + kQd8Columns * sizeof(int32_t) + product.panelBytes() -
-                         3 * kQd8Columns * sizeof(float);
+    const uint8_t* end =
+        panel + kColumns * sizeof(int32_t) + product.panelBytes() - 3 * kColumns * sizeof(float);
     float found[2];
     std::memcpy(&found[0], end + lane * sizeof(float), sizeof(float));
-    std::memcpy(&found[1], end + kLine + lane * sizeof(float), sizeof(float));
+    std::memcpy(&found[1], end + (kColumns + lane) * sizeof(float), sizeof(float));
     if (weightSum != -sum || found[0] != scales[column] || found[1] != biases[column]) return false;
   }
   return true;
@@ -217,10 +219,22 @@ bool hasQd8Gemm() {
   return has.get([] {
     return cpuHasQd8Gemm() && readsPackings(PackedPanels::kHybrid, [] {
              PackedWeights packed(true, PackedWeights::kProbeGroup);
-             return initializeXnnpack() && packsQd8Panels(packed, {0, 0}, 13, 37) &&
-                    packsQd8Panels(packed, {0, 1}, 16, 16) &&
-                    packsQd8Panels(packed, {0, 2}, 16, 37, 3) &&
-                    packsQd8Panels(packed, {0, 3}, 8, 16, 1);
+             constexpr auto packs = packsHybridPanels<Qd8Gemm, kQd8Columns>;
+             return initializeXnnpack() && packs(packed, {0, 0}, 13, 37, 0) &&
+                    packs(packed, {0, 1}, 16, 16, 0) && packs(packed, {0, 2}, 16, 37, 3) &&
+                    packs(packed, {0, 3}, 8, 16, 1);
+           });
+  });
+}
+
+bool hasAvx2Qd8Panels() {
+  static constinit base::Immortal<bool> has;
+  return has.get([] {
+    return hasAvx2Gemm() && !cpuHasQd8Gemm() && readsPackings(PackedPanels::kHybrid, [] {
+             PackedWeights packed(true, PackedWeights::kProbeGroup);
+             constexpr auto packs = packsHybridPanels<Avx2Qd8Panels, Avx2Qd8Panels::kColumns>;
+             return initializeXnnpack() && packs(packed, {0, 0}, 13, 37, 0) &&
+                    packs(packed, {0, 1}, 16, 16, 0);
            });
   });
 }

@@ -15,4 +15,7 @@ bool hasQs8Gemm();
 // The same weights with inputs that are quantised while the model runs, for Qd8Gemm.
 bool hasQd8Gemm();
 
+// The same for Avx2Qd8Panels, on CPUs without AVX-512 VNNI.
+bool hasAvx2Qd8Panels();
+
 }  // namespace hearth::cpu
