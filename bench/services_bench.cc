@@ -357,10 +357,11 @@ void measureRecovery(const std::string& folder, const std::string& name,
       quantile(recoveries, 0.5) / quantile(starts, 0.5));
 }
 
-// Computes until the time is over, in so many threads, and returns how often.
+// Computes until the time is over, in so many threads, and returns how often. Keeps the model until
+// `whenDone` returns.
 uint64_t computeFor(const std::shared_ptr<hal::Device>& device,
                     const std::shared_ptr<const graph::Model>& model, int threads,
-                    const std::function<void()>& whenReady) {
+                    const std::function<void()>& whenReady, const std::function<void()>& whenDone) {
   const auto prepared = orDie(device->prepareModel(model, {.threads = 1}, {}));
   std::vector<std::unique_ptr<Run>> runs;
   for (int i = 0; i < threads; ++i) runs.push_back(std::make_unique<Run>(prepared, *model, true));
@@ -375,6 +376,7 @@ uint64_t computeFor(const std::shared_ptr<hal::Device>& device,
         for (; Clock::now() < end; ++count) run->compute();
       });
   }
+  whenDone();
   return count;
 }
 
@@ -388,6 +390,8 @@ Crowd measureCrowd(const Service& service, const std::shared_ptr<const graph::Mo
                    int clients, int threads) {
   const base::Descriptor ready(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
   const base::Descriptor go(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+  const base::Descriptor done(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+  const base::Descriptor leave(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
   const base::Descriptor result(::eventfd(0, EFD_CLOEXEC));
   const base::Descriptor ended(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
   const auto add = [](const base::Descriptor& event, uint64_t value) {
@@ -401,19 +405,28 @@ Crowd measureCrowd(const Service& service, const std::shared_ptr<const graph::Mo
   std::vector<std::unique_ptr<Child>> children;
   for (int i = 0; i < clients; ++i)
     children.push_back(std::make_unique<Child>([&] {
-      add(result, computeFor(service.device(), model, threads, [&] {
-            add(ready, 1);
-            take(go);
-          }));
+      add(result, computeFor(
+                      service.device(), model, threads,
+                      [&] {
+                        add(ready, 1);
+                        take(go);
+                      },
+                      [&] {
+                        add(done, 1);
+                        take(leave);
+                      }));
       add(ended, 1);
       ::pause();
     }));
   for (int i = 0; i < clients; ++i) take(ready);
+  add(go, static_cast<uint64_t>(clients));
+  for (int i = 0; i < clients; ++i) take(done);
+  // Now that as many executions were computed at once, whoever wanted them.
   Crowd crowd;
   crowd.pss = memoryOf(std::to_string(service.process()), {"Pss:"});
   for (const auto& child : children)
     crowd.pss += memoryOf(std::to_string(child->process()), {"Pss:"});
-  add(go, static_cast<uint64_t>(clients));
+  add(leave, static_cast<uint64_t>(clients));
   for (int i = 0; i < clients; ++i) take(ended);
   crowd.rate = static_cast<double>(take(result)) / (static_cast<double>(kWorkNs) * 1e-9);
   return crowd;

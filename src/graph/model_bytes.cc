@@ -15,9 +15,10 @@ static_assert(std::endian::native == std::endian::little, "The format is little 
 
 constexpr uint32_t kVersion = 2;
 
+// Writes to memory that suffices, or only counts.
 class Writer {
  public:
-  explicit Writer(Scales scales) : scales_(scales) {}
+  Writer(Scales scales, uint8_t* to) : scales_(scales), to_(to) {}
 
   template <typename T>
   void number(T value) {
@@ -33,15 +34,17 @@ class Writer {
     if (scales_ == Scales::kAmongTheBytes) return list(values);
     number(static_cast<uint64_t>(values.size()));
   }
-  std::vector<uint8_t> take() { return std::move(bytes_); }
+  size_t written() const { return written_; }
 
  private:
   void bytes(const void* data, size_t size) {
-    const auto* begin = static_cast<const uint8_t*>(data);
-    bytes_.insert(bytes_.end(), begin, begin + size);
+    if (to_ != nullptr && size != 0) std::memcpy(to_ + written_, data, size);
+    written_ += size;
   }
-  std::vector<uint8_t> bytes_;
+
   const Scales scales_;
+  uint8_t* const to_;  // null: counts
+  size_t written_ = 0;
 };
 
 // Reads numbers and lists while there are bytes for them; zeros and empty lists from then on.
@@ -172,17 +175,32 @@ void readExtensions(Reader& reader, std::vector<Extension>* extensions) {
   }
 }
 
-}  // namespace
-
-std::vector<uint8_t> encodeModel(const Model& model, Scales scales) {
-  Writer writer(scales);
+// Returns the number of bytes.
+size_t write(const Model& model, Scales scales, uint8_t* to) {
+  Writer writer(scales, to);
   writer.number(kVersion);
   writer.number(static_cast<uint8_t>(scales == Scales::kApart));
   writer.number(static_cast<uint8_t>(model.relaxFloat32ToFloat16));
   writer.list(model.constantBytes);
   writeFields(writer, model.subgraphs);
   writeFields(writer, model.extensions);
-  return writer.take();
+  return writer.written();
+}
+
+}  // namespace
+
+size_t encodedSize(const Model& model, Scales scales) {
+  return write(model, scales, nullptr);
+}
+
+void encodeModel(const Model& model, std::span<uint8_t> to, Scales scales) {
+  write(model, scales, to.data());
+}
+
+std::vector<uint8_t> encodeModel(const Model& model, Scales scales) {
+  std::vector<uint8_t> bytes(encodedSize(model, scales));
+  encodeModel(model, bytes, scales);
+  return bytes;
 }
 
 std::vector<float> channelScales(const Model& model) {

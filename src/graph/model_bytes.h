@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,6 +16,10 @@ namespace hearth::graph {
 // contain only the numbers of the channels' scales.
 enum class Scales { kAmongTheBytes, kApart };
 std::vector<uint8_t> encodeModel(const Model& model, Scales scales = Scales::kAmongTheBytes);
+
+// How many bytes that are, and the same into memory of the caller, which has exactly as many.
+size_t encodedSize(const Model& model, Scales scales = Scales::kAmongTheBytes);
+void encodeModel(const Model& model, std::span<uint8_t> to, Scales scales = Scales::kAmongTheBytes);
 
 // The scales of all channels of all operands, one list after the other.
 std::vector<float> channelScales(const Model& model);

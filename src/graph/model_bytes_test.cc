@@ -120,6 +120,19 @@ TEST(ModelBytes, DecodeToTheSameModel) {
   EXPECT_EQ(decoded.main().operands[4].name, "");
 }
 
+TEST(ModelBytes, MemoryOfTheCallerGetsTheSame) {
+  const Model model = sample();
+  for (const Scales scales : {Scales::kAmongTheBytes, Scales::kApart}) {
+    const std::vector<uint8_t> expected = encodeModel(model, scales);
+    ASSERT_EQ(encodedSize(model, scales), expected.size());
+    std::vector<uint8_t> bytes(expected.size() + 1, 77);
+    encodeModel(model, std::span(bytes).first(expected.size()), scales);
+    EXPECT_EQ(bytes.back(), 77);
+    bytes.pop_back();
+    EXPECT_EQ(bytes, expected);
+  }
+}
+
 TEST(ModelBytes, ScalesMayBeApart) {
   const Model model = sample();
   const std::vector<uint8_t> bytes = encodeModel(model, Scales::kApart);

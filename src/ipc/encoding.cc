@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "graph/model_bytes.h"
+#include "ipc/frame.h"
 #include "memory/constant_pool.h"
 
 namespace hearth::ipc {
@@ -49,27 +50,37 @@ BorrowedBytes layOutBorrowed(const std::vector<memory::PoolRef>& pools) {
   return bytes;
 }
 
-struct NamedThing {
-  schema::Name::Kind kind;
-  uint32_t subgraph;
-  uint32_t index;
-  const std::string* text;
-};
-
-std::vector<NamedThing> namesOf(const graph::Model& model) {
-  std::vector<NamedThing> names;
+// Calls `use` with the kind, subgraph, index and text of each name. Twice is cheaper than a list: a
+// client's heap would keep the memory.
+template <typename Use>
+void forEachName(const graph::Model& model, Use&& use) {
+  using Kind = schema::Name::Kind;
   for (uint32_t s = 0; s < model.subgraphs.size(); ++s) {
     const graph::Subgraph& subgraph = model.subgraphs[s];
-    const auto add = [&](schema::Name::Kind kind, size_t index, const std::string& text) {
-      if (!text.empty()) names.push_back({kind, s, static_cast<uint32_t>(index), &text});
+    const auto offer = [&](Kind kind, size_t index, const std::string& text) {
+      if (!text.empty()) use(kind, s, static_cast<uint32_t>(index), text);
     };
-    add(schema::Name::Kind::SUBGRAPH, 0, subgraph.name);
+    offer(Kind::SUBGRAPH, 0, subgraph.name);
     for (size_t i = 0; i < subgraph.operands.size(); ++i)
-      add(schema::Name::Kind::OPERAND, i, subgraph.operands[i].name);
+      offer(Kind::OPERAND, i, subgraph.operands[i].name);
     for (size_t i = 0; i < subgraph.operations.size(); ++i)
-      add(schema::Name::Kind::OPERATION, i, subgraph.operations[i].name);
+      offer(Kind::OPERATION, i, subgraph.operations[i].name);
   }
-  return names;
+}
+
+void writeNames(const graph::Model& model, schema::Model::Builder to) {
+  uint32_t count = 0;
+  forEachName(model, [&](schema::Name::Kind, uint32_t, uint32_t, const std::string&) { ++count; });
+  auto list = to.initNames(count);
+  uint32_t i = 0;
+  forEachName(model, [&](schema::Name::Kind kind, uint32_t subgraph, uint32_t index,
+                         const std::string& text) {
+    auto name = list[i++];
+    name.setKind(kind);
+    name.setSubgraph(subgraph);
+    name.setIndex(index);
+    name.setText(textOf(text));
+  });
 }
 
 }  // namespace
@@ -135,16 +146,14 @@ Status writeModel(const graph::Model& model, schema::Model::Builder to, Attachme
     pools[i].setOffset(borrowed.offsets[i]);
     pools[i].setSize(pool->size());
   }
-  const std::vector<uint8_t> bytes = graph::encodeModel(model);
-  to.setBytes(kj::arrayPtr(bytes.data(), bytes.size()));
-  const std::vector<NamedThing> names = namesOf(model);
-  auto list = to.initNames(sizeOf(names));
-  for (uint32_t i = 0; i < names.size(); ++i) {
-    list[i].setKind(names[i].kind);
-    list[i].setSubgraph(names[i].subgraph);
-    list[i].setIndex(names[i].index);
-    list[i].setText(textOf(*names[i].text));
-  }
+  const size_t size = graph::encodedSize(model);
+  if (size > kMaxMessageBytes)
+    return fail(ErrorCode::kUnsupported,
+                "A model of {} bytes is too large for a message; the limit is {}.", size,
+                kMaxMessageBytes);
+  capnp::Data::Builder bytes = to.initBytes(static_cast<uint32_t>(size));
+  graph::encodeModel(model, std::span<uint8_t>(bytes.begin(), bytes.size()));
+  writeNames(model, to);
   return {};
 }
 

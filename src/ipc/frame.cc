@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "memory/constant_pool.h"
+#include "memory/sealed_file.h"
 
 namespace hearth::ipc {
 namespace {
@@ -26,6 +26,7 @@ static_assert(sizeof(Header) == 2 * sizeof(capnp::word));
 
 constexpr uint32_t kMagic = 0x31447248;
 constexpr size_t kMostInlineWords = 4096;
+constexpr size_t kMostInlinePieces = 8;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
 
 // Room for the descriptors of one message, aligned as the kernel wants it.
@@ -34,14 +35,20 @@ union Control {
   std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> bytes;
 };
 
-Status sendOnce(int socket, const Header& header, std::span<const capnp::word> words,
-                std::span<const int> descriptors) {
-  std::array<iovec, 2> parts{};
+using Pieces = std::span<const std::span<const uint8_t>>;
+
+std::span<const uint8_t> bytesOf(std::span<const capnp::word> words) {
+  return {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()};
+}
+
+Status sendOnce(int socket, const Header& header, Pieces pieces, std::span<const int> descriptors) {
+  std::array<iovec, 1 + kMostInlinePieces> parts{};
   parts[0] = {const_cast<Header*>(&header), sizeof header};
-  parts[1] = {const_cast<capnp::word*>(words.data()), words.size_bytes()};
+  for (size_t i = 0; i < pieces.size(); ++i)
+    parts[i + 1] = {const_cast<uint8_t*>(pieces[i].data()), pieces[i].size()};
   msghdr message{};
   message.msg_iov = parts.data();
-  message.msg_iovlen = words.empty() ? 1 : 2;
+  message.msg_iovlen = 1 + pieces.size();
   Control control;
   if (!descriptors.empty()) {
     message.msg_control = &control;
@@ -90,6 +97,26 @@ Result<memory::PoolRef> mapSpilled(const base::Descriptor& file, uint64_t words)
                               memory::Mapping::Access::kReadOnly);
 }
 
+// Sends a message that lies in pieces.
+Status sendPieces(int socket, Pieces pieces, std::span<const int> descriptors) {
+  size_t bytes = 0;
+  for (const auto& piece : pieces) bytes += piece.size();
+  const size_t words = bytes / sizeof(capnp::word);
+  const bool isSpilled = words > kMostInlineWords || pieces.size() > kMostInlinePieces;
+  if (bytes > kMaxMessageBytes)
+    return fail(ErrorCode::kUnsupported, "A message of {} bytes is too long; the limit is {}.",
+                bytes, kMaxMessageBytes);
+  if (descriptors.size() + (isSpilled ? 1 : 0) > kMaxDescriptors)
+    return fail(ErrorCode::kUnsupported, "A message with {} descriptors has too many; {} fit.",
+                descriptors.size(), kMaxDescriptors);
+  const Header header{kMagic, isSpilled ? 1u : 0u, words};
+  if (!isSpilled) return sendOnce(socket, header, pieces, descriptors);
+  HEARTH_ASSIGN(const base::Descriptor file, memory::sealedFile(pieces));
+  std::vector<int> all = {file.get()};
+  all.insert(all.end(), descriptors.begin(), descriptors.end());
+  return sendOnce(socket, header, {}, all);
+}
+
 }  // namespace
 
 Frame Frame::of(std::span<const capnp::word> words, std::vector<base::Descriptor> descriptors) {
@@ -100,22 +127,21 @@ Frame Frame::of(std::span<const capnp::word> words, std::vector<base::Descriptor
 }
 
 Status sendFrame(int socket, std::span<const capnp::word> words, std::span<const int> descriptors) {
-  const bool isSpilled = words.size() > kMostInlineWords;
-  if (words.size_bytes() > kMaxMessageBytes)
-    return fail(ErrorCode::kUnsupported, "A message of {} bytes is too long; the limit is {}.",
-                words.size_bytes(), kMaxMessageBytes);
-  if (descriptors.size() + (isSpilled ? 1 : 0) > kMaxDescriptors)
-    return fail(ErrorCode::kUnsupported, "A message with {} descriptors has too many; {} fit.",
-                descriptors.size(), kMaxDescriptors);
-  const Header header{kMagic, isSpilled ? 1u : 0u, words.size()};
-  if (!isSpilled) return sendOnce(socket, header, words, descriptors);
-  HEARTH_ASSIGN(const memory::PoolRef memory,
-                memory::constantPool(words.size_bytes(), [&](uint8_t* bytes) {
-                  std::memcpy(bytes, words.data(), words.size_bytes());
-                }));
-  std::vector<int> all = {memory->fd()};
-  all.insert(all.end(), descriptors.begin(), descriptors.end());
-  return sendOnce(socket, header, {}, all);
+  const std::array pieces = {bytesOf(words)};
+  return sendPieces(socket, pieces, descriptors);
+}
+
+Status sendMessage(int socket, capnp::MessageBuilder& message, std::span<const int> descriptors) {
+  const auto segments = message.getSegmentsForOutput();
+  // In front of the segments: how many more than one there are, and their lengths in words.
+  std::vector<uint32_t> table = {static_cast<uint32_t>(segments.size() - 1)};
+  for (const auto& segment : segments) table.push_back(static_cast<uint32_t>(segment.size()));
+  if (table.size() % 2 != 0) table.push_back(0);
+  std::vector<std::span<const uint8_t>> pieces;
+  pieces.emplace_back(reinterpret_cast<const uint8_t*>(table.data()),
+                      table.size() * sizeof(uint32_t));
+  for (const auto& segment : segments) pieces.push_back(bytesOf({segment.begin(), segment.size()}));
+  return sendPieces(socket, pieces, descriptors);
 }
 
 Result<Frame> receiveFrame(int socket) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <capnp/common.h>
+#include <capnp/message.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +46,9 @@ class Frame {
 // closed the connection, or has not read for the socket's time limit; kUnsupported for a message
 // beyond the limits above; kOutOfMemory, kIo.
 Status sendFrame(int socket, std::span<const capnp::word> words, std::span<const int> descriptors);
+
+// The same for a message that has been built, of which it makes no copy in this process's memory.
+Status sendMessage(int socket, capnp::MessageBuilder& message, std::span<const int> descriptors);
 
 // Waits for the next message. Allocates nothing in proportion to what the peer claims. Several
 // threads may wait; each message goes to one of them. Errors: kDeadObject when the peer has closed

@@ -12,8 +12,11 @@
 #include <array>
 #include <cstring>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include "ipc/decoding.h"
+#include "ipc/paged_message.h"
 #include "ipc/testing/socket_pair.h"
 
 namespace hearth::ipc {
@@ -189,6 +192,32 @@ TEST_F(FrameTest, WrongMemoryOfALongMessageIsRefused) {
   header.words = 0;
   sendByHand(&header, sizeof header, sealed.get());
   expectRefused("0 bytes");
+}
+
+// In the message itself and in sealed memory, of one segment and of several.
+TEST_F(FrameTest, MessagesThatWereBuiltArriveWhole) {
+  for (const size_t size : {0, 1, 500, 2000, 40'000, 200'000}) {
+    for (const int parts : {1, 3, 20}) {
+      PagedMessage message;
+      auto names = message.initRoot<schema::Reply>().initDevice().initExtensions(
+          static_cast<uint32_t>(parts));
+      for (uint32_t i = 0; i < names.size(); ++i)
+        names.set(i, std::string(size, static_cast<char>('a' + i)).c_str());
+      ASSERT_TRUE(sendMessage(pair_.left.get(), message, {}));
+      const auto frame = receiveFrame(pair_.right.get());
+      ASSERT_TRUE(frame) << frame.error().toString();
+      const auto read =
+          readMessage<schema::Reply>(frame->words(), [&](schema::Reply::Reader reply) -> Status {
+            const auto texts = reply.getDevice().getExtensions();
+            EXPECT_EQ(texts.size(), names.size());
+            for (uint32_t i = 0; i < texts.size(); ++i)
+              EXPECT_EQ(std::string(texts[i].cStr()),
+                        std::string(size, static_cast<char>('a' + i)));
+            return {};
+          });
+      EXPECT_TRUE(read) << size << " " << parts << " " << read.error().toString();
+    }
+  }
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/served_client.h"
 
-#include <capnp/serialize.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "ipc/encoding.h"
 #include "ipc/model_identity.h"
 #include "ipc/model_memory.h"
+#include "ipc/paged_message.h"
 #include "ipc/private_constants.h"
 #include "ipc/served_execution.h"
 #include "ipc/served_mailbox.h"
@@ -83,7 +83,7 @@ struct ServedClient::Call {
 
   const schema::Request::Reader request;
   const std::vector<base::Descriptor>& descriptors;
-  capnp::MallocMessageBuilder message;
+  PagedMessage message;
   schema::Reply::Builder reply = message.initRoot<schema::Reply>();
   // Set with the error that ends the connection.
   bool isViolation = false;
@@ -231,15 +231,13 @@ Status ServedClient::answer(Call& call) {
   Status done = base::caught([&] { return guarded([&] { return dispatch(call); }); });
   if (!done && call.isViolation && !call.request.isHello()) return done;
   if (!done) writeError(done.error(), call.reply.initError());
-  const auto words = capnp::messageToFlatArray(call.message);
-  Status sent = sendFrame(socket_.get(), {words.begin(), words.size()}, {});
+  Status sent = sendMessage(socket_.get(), call.message, {});
   if (!sent && sent.error().code() == ErrorCode::kUnsupported) {
-    capnp::MallocMessageBuilder message;
+    PagedMessage message;
     auto reply = message.initRoot<schema::Reply>();
     reply.setCall(call.request.getCall());
     writeError(sent.error(), reply.initError());
-    const auto shorter = capnp::messageToFlatArray(message);
-    sent = sendFrame(socket_.get(), {shorter.begin(), shorter.size()}, {});
+    sent = sendMessage(socket_.get(), message, {});
   }
   if (!sent) return sent;
   return call.isViolation ? done : Status();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/session.h"
 
-#include <capnp/serialize.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -66,9 +65,7 @@ bool Session::waitForBytes(base::Deadline deadline) const {
 }
 
 Status Session::send(Outgoing& outgoing) {
-  const auto words = capnp::messageToFlatArray(outgoing.message);
-  return sendFrame(socket_.get(), {words.begin(), words.size()},
-                   outgoing.attachments.descriptors());
+  return sendMessage(socket_.get(), outgoing.message, outgoing.attachments.descriptors());
 }
 
 Result<std::pair<uint64_t, Frame>> Session::receive() {

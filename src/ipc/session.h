@@ -2,8 +2,6 @@
 // A client's connection to a host.
 #pragma once
 
-#include <capnp/message.h>
-
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -19,12 +17,13 @@
 #include "ipc/decoding.h"
 #include "ipc/encoding.h"
 #include "ipc/frame.h"
+#include "ipc/paged_message.h"
 
 namespace hearth::ipc {
 
 // A request that is being written.
 struct Outgoing {
-  capnp::MallocMessageBuilder message;
+  PagedMessage message;
   schema::Request::Builder request = message.initRoot<schema::Request>();
   Attachments attachments;
   // Whether it was sent, so that the host may have begun to do it.
