@@ -159,7 +159,7 @@ def facts(peers=(PEER_WHEEL,), **settings):
                       for line in Path("/proc/cpuinfo").read_text().splitlines()
                       if line.startswith("model name")), platform.machine())
     return [("processor", f"{processor}, {os.cpu_count()} cores visible"),
-            ("peer" if len(peers) == 1 else "peers", ", ".join(peers)),
+            *([("peer" if len(peers) == 1 else "peers", ", ".join(peers))] if peers else []),
             ("date", datetime.date.today().isoformat()),
             *((name.replace("_", " "), value) for name, value in settings.items())]
 

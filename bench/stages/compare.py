@@ -156,10 +156,9 @@ def main():
     if not rows:
         parser.error("no workload has such a name")
     isRight = True
-    for name, value in comparison.facts(most_rounds=arguments.rounds,
+    for name, value in comparison.facts((), most_rounds=arguments.rounds,
                                         most_inferences_per_round=arguments.repeat):
-        if name != "peer":
-            print(f"- {name}: {value}")
+        print(f"- {name}: {value}")
     print()
     print("| model | threads | chosen after | rounds × runs | first stage | second stage | ratio "
           "| steps changed | largest difference |\n|---|---|---|---|---|---|---|---|---|")

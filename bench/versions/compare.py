@@ -17,17 +17,15 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "weight-cache")]
 import comparison  # noqa: E402
-from comparison import Failure, say  # noqa: E402
+from comparison import Failure, model_rows  # noqa: E402
 from rows import ROWS  # noqa: E402
 
 COLD, CHANGED, WARM = "cold", "changed", "warm"
@@ -65,33 +63,17 @@ def start(arguments, model, store):
             "hashed": report["hashed_bytes"], "store": storeBytes(Path(store))}
 
 
-class Result:
-    """One row; `samples` are by state."""
-
-    def __init__(self, name):
-        self.name = name
-        self.samples = {COLD: [], CHANGED: [], WARM: []}
-        self.failures = {}
-
-    def median(self, state, key):
-        values = [sample[key] for sample in self.samples[state]]
-        return statistics.median(values) if values else None
-
-    def cells(self, state):
-        ready = [sample["ready"] for sample in self.samples[state]]
-        if not ready:
-            return ["failed", "–", "–", "–", "–"]
-        cold = self.median(COLD, "ready")
-        ratio = f"{statistics.median(ready) / cold:.3f}" if cold and state != COLD else "–"
-        return [f"{statistics.median(ready):.3g} ({min(ready):.3g}–{max(ready):.3g})", ratio,
-                *(f"{self.median(state, key) / 2**20:.1f}" for key in ("packed", "mapped", "grown"))]
-
-    def json(self):
-        return {"model": self.name, "failures": self.failures, "samples": self.samples}
+def cells(result, state):
+    """Of the time until the model is ready, and of bytes in MiB."""
+    if not result.values(state, "ready"):
+        return ["failed", "–", "–", "–", "–"]
+    return [result.cell(state, "ready"),
+            "–" if state == COLD else result.ratio(state, COLD, "ready"),
+            *(f"{result.median(state, key) / 2**20:.1f}" for key in ("packed", "mapped", "grown"))]
 
 
 def measure(row, path, arguments, folder):
-    result = Result(row.name)
+    result = model_rows.Samples(row.name)
     old, new = folder / "old.tflite", folder / "new.tflite"
     shutil.copyfile(path, old)
     makeNewVersion(path, new)
@@ -102,10 +84,10 @@ def measure(row, path, arguments, folder):
         shutil.rmtree(store, ignore_errors=True)
         before = start(arguments, old, store)["store"] if side == CHANGED else 0
         sample = start(arguments, new, store)
-        result.samples[side].append({**sample, "grown": sample["store"] - before})
+        result.add(side, {**sample, "grown": sample["store"] - before})
         if side == CHANGED:
             warm = start(arguments, new, store)
-            result.samples[WARM].append({**warm, "grown": warm["store"] - sample["store"]})
+            result.add(WARM, {**warm, "grown": warm["store"] - sample["store"]})
 
     orders = [(COLD, CHANGED) if number % 2 == 0 else (CHANGED, COLD)
               for number in range(min(arguments.rounds, row.rounds * 3))]
@@ -121,9 +103,9 @@ def table(results, about):
     for result in results:
         name = result.name
         for state in (COLD, CHANGED, WARM):
-            lines.append(f"| {name} | {state} | " + " | ".join(result.cells(state)) + " |")
+            lines.append(f"| {name} | {state} | " + " | ".join(cells(result, state)) + " |")
             name = ""
-        lines += [f"| | {side} | {sentence} | | | | |" for side, sentence in result.failures.items()]
+        lines += model_rows.failureLines(result, 7)
     lines += ["", f"Goal: changed ≤ {LIMIT} of cold.", "",
               "; ".join(f"{name}: {value}" for name, value in about)]
     return "\n".join(lines) + "\n"
@@ -133,40 +115,16 @@ def parseArguments(words):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     comparison.addHearth(parser)
-    comparison.addRows(parser)
-    parser.add_argument("--rounds", type=int, default=7, help="starts of each kind (7)")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--folder", type=Path, help="for models and stores (a temporary one)")
-    comparison.addReports(parser)
-    arguments = parser.parse_args(words)
-    comparison.requirePositive(parser, threads=arguments.threads, rounds=arguments.rounds)
-    return arguments
+    model_rows.addOptions(parser, "starts of each kind", "models and stores")
+    return model_rows.parse(parser, words)
 
 
 def main(words=None):
     arguments = parseArguments(words)
-    chosen, code = comparison.choose(ROWS, arguments.rows)
-    if chosen is None:
-        return code
-    about = [fact for fact in comparison.facts(rounds=arguments.rounds, threads=arguments.threads)
-             if fact[0] != "peer"]
-    results = []
-    try:
-        with tempfile.TemporaryDirectory(prefix="hearth-bench-", dir=arguments.folder) as folder:
-            for row in chosen:
-                path = row.path(comparison.CACHE / "workloads", say)
-                say(row.name)
-                results.append(measure(row, path, arguments, Path(folder)))
-                # Written after each row, so that an interrupted run keeps what it has measured.
-                if arguments.output is not None:
-                    comparison.writeText(arguments.output, table(results, about))
-                comparison.writeJson(arguments.json, about, results)
-    except (Failure, OSError) as error:
-        say(f"compare.py: {error}")
-        return 1
-    if arguments.output is None:
-        comparison.writeText(None, table(results, about))
-    return 0 if all(not result.failures for result in results) else 1
+    about = comparison.facts((), rounds=arguments.rounds, threads=arguments.threads)
+    return model_rows.measure(
+        arguments, ROWS, lambda folder: lambda row, path: measure(row, path, arguments, folder),
+        table, about)
 
 
 if __name__ == "__main__":

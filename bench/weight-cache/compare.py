@@ -18,9 +18,7 @@ The models are generated (8 GB in all, minutes) and kept in the cache folder
 """
 
 import argparse
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +28,7 @@ import comparison  # noqa: E402
 import measurement  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
-from comparison import Failure, say  # noqa: E402
+from comparison import Failure, model_rows, say  # noqa: E402
 from peers import compare as peers  # noqa: E402
 
 DROPPED = "reusing, page cache dropped"
@@ -91,60 +89,33 @@ def measure(programs, row, path, arguments):
 def parseArguments(words):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    comparison.addRows(parser)
-    parser.add_argument("--rounds", type=int, default=7, help="at most (7; the largest models: 3)")
+    model_rows.addOptions(parser, "at most; the largest models: 3", "the caches")
     parser.add_argument("--repeat", type=int, default=16,
                         help="at most so many inferences after the first, or decoded tokens (16); "
                              "of slow models fewer, at least 2")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--folder", type=Path, help="for the caches (a temporary one)")
     comparison.addPrograms(parser)
-    comparison.addReports(parser)
     parser.add_argument("--plot", type=Path, help="SVG file")
-    arguments = parser.parse_args(words)
-    comparison.requirePositive(parser, threads=arguments.threads, rounds=arguments.rounds,
-                               repeat=arguments.repeat)
-    return arguments
+    return model_rows.parse(parser, words, "repeat")
 
 
 def main(words=None):
     arguments = parseArguments(words)
-    chosen, code = comparison.choose(rows.ROWS, arguments.rows)
-    if chosen is None:
-        return code
-    results = []
-    try:
+
+    def begin(folder):
         python = arguments.python or peers.environmentPython(comparison.CACHE)
-        with tempfile.TemporaryDirectory(prefix="hearth-bench-", dir=arguments.folder) as folder:
-            programs = measurement.Programs(arguments.hearth, python, arguments.threads,
-                                            Path(folder))
-            for row in chosen:
-                path = row.path(comparison.CACHE / "workloads", say)
-                say(row.name)
-                samples, failures = measure(programs, row, path, arguments)
-                results.append(report.Result(row.name, path.stat().st_size, row.isLanguageModel,
-                                             samples, failures))
-                # Written after each row, so that an interrupted run keeps what it has measured.
-                write(results, arguments)
-    except (Failure, OSError, subprocess.CalledProcessError) as error:
-        say(f"compare.py: {error}")
-        return 1
-    if arguments.output is None:
-        sys.stdout.write(report.markdown(results, facts(arguments)))
-    return 0 if all(not result.failures for result in results) else 1
+        programs = measurement.Programs(arguments.hearth, python, arguments.threads, folder)
+        return lambda row, path: report.Result(row.name, path.stat().st_size, row.isLanguageModel,
+                                               *measure(programs, row, path, arguments))
 
+    def text(results, about):
+        if arguments.plot is not None:
+            arguments.plot.write_text(report.plot(results))
+        return report.markdown(results, about)
 
-def facts(arguments):
-    return comparison.facts(rounds=f"at most {arguments.rounds}",
-                            inferences_per_round=f"at most {arguments.repeat}", threads=arguments.threads)
-
-
-def write(results, arguments):
-    if arguments.output is not None:
-        arguments.output.write_text(report.markdown(results, facts(arguments)))
-    if arguments.plot is not None:
-        arguments.plot.write_text(report.plot(results))
-    comparison.writeJson(arguments.json, facts(arguments), results)
+    about = comparison.facts(rounds=f"at most {arguments.rounds}",
+                             inferences_per_round=f"at most {arguments.repeat}",
+                             threads=arguments.threads)
+    return model_rows.measure(arguments, rows.ROWS, begin, text, about)
 
 
 if __name__ == "__main__":

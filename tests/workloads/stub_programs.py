@@ -2,10 +2,22 @@
 """What the tests of the programs in bench/ share: stubs of the programs that these start."""
 
 import contextlib
+import importlib.util
 import io
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+
+
+def load(folder):
+    """The program compare.py in a folder of bench/, as a module that no other such program replaces."""
+    spec = importlib.util.spec_from_file_location(f"{folder}_compare", BENCH / folder / "compare.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class StubTest(unittest.TestCase):
@@ -22,6 +34,21 @@ class StubTest(unittest.TestCase):
         path.write_text("#!/bin/sh\n" + text)
         path.chmod(0o755)
         return path
+
+    def pythonProgram(self, name, text, **values):
+        """Writes a Python script with this name and fills in the values."""
+        path = self.folder / name
+        path.write_text(f"#!{sys.executable}\n" + text.format(**values))
+        path.chmod(0o755)
+        return path
+
+    def measureOnly(self, compare, model, **options):
+        """Makes `model` the file of the only row that a program measures."""
+        row = compare.ROWS[0]
+        only = type(row)(row.name, row.words, **options)
+        object.__setattr__(only, "path", lambda cache, say: model)
+        self.addCleanup(setattr, compare, "ROWS", compare.ROWS)
+        compare.ROWS = [only]
 
     def captured(self, main, words):
         """The exit code and the output of main(words); `errors` holds standard error."""

@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of bench/versions with a stub in place of the program."""
 
-import contextlib
-import importlib.util
-import io
 import json
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[2] / "bench" / "versions"
+sys.path.insert(0, str(Path(__file__).parent))
+import stub_programs  # noqa: E402
 
 # A start takes 100 ms and writes 1000 KiB of packed weights; with another version in the store 20 ms and
 # 200 KiB; with the same one 2 ms and nothing.
-STUB = """#!{python}
+STUB = """
 import hashlib, json, pathlib, sys
 model, store = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[4])
 store.mkdir(exist_ok=True)
@@ -31,41 +28,22 @@ print(json.dumps({{"start": {{"state": "cold" if packed else "warm", "reason": "
 """
 
 
-def load():
-    spec = importlib.util.spec_from_file_location("versions_compare", FOLDER / "compare.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-class VersionsTest(unittest.TestCase):
-
+class VersionsTest(stub_programs.StubTest):
     def setUp(self):
-        holder = tempfile.TemporaryDirectory()
-        self.addCleanup(holder.cleanup)
-        self.folder = Path(holder.name)
-        self.compare = load()
+        super().setUp()
+        self.compare = stub_programs.load("versions")
         self.compare.SECONDS_UNTIL_OLD = 0
-        row = self.compare.ROWS[0]
-        self.addCleanup(setattr, self.compare, "ROWS", self.compare.ROWS)
         self.model = self.folder / "model.tflite"
         self.model.write_bytes(bytes(range(256)) * 100)
-        stubRow = type(row)(row.name, row.words)
-        object.__setattr__(stubRow, "path", lambda cache, say: self.model)
-        self.compare.ROWS = [stubRow]
+        self.measureOnly(self.compare, self.model)
 
-    def run_(self, *words, fault=""):
-        stub = self.folder / "stub"
-        stub.write_text(STUB.format(python=sys.executable, fault=fault))
-        stub.chmod(0o700)
-        output, errors = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
-            code = self.compare.main(["--hearth", str(stub), *map(str, words)])
-        return code, output.getvalue(), errors.getvalue()
+    def compared(self, *words, fault=""):
+        stub = self.pythonProgram("stub", STUB, fault=fault)
+        return self.captured(self.compare.main, ["--hearth", stub, *words])
 
     def testEachKindOfStartIsShown(self):
         figures = self.folder / "figures.json"
-        code, output, _ = self.run_("--rounds", 2, "--json", figures)
+        code, output = self.compared("--rounds", 2, "--json", figures)
         self.assertEqual(code, 0)
         self.assertIn("cold | 100 (100–100) | – | 1.0 | 0.0 | 1.0 |", output)
         self.assertIn("changed | 20 (20–20) | 0.200 | 0.2 | 0.8 | 0.2 |", output)
@@ -82,9 +60,12 @@ class VersionsTest(unittest.TestCase):
                                              len(old) // 2 + self.compare.CHANGED_BYTES)))
 
     def testAProgramThatFailsIsSaid(self):
-        code, output, _ = self.run_("--rounds", 1, fault="broken")
+        code, output = self.compared("--rounds", 1, fault="broken")
         self.assertEqual(code, 1)
         self.assertIn("It broke.", output)
+
+    def testArguments(self):
+        self.checkRows(self.compare.main, "mobilenet_v2_f32")
 
 
 if __name__ == "__main__":

@@ -18,14 +18,15 @@ import stub_programs  # noqa: E402
 from measurement import BUILDING, HEARTH, NONE, PEER, REUSING  # noqa: E402
 
 # A program that holds memory for a moment, writes its cache, and prints its arguments.
-STUB = """#!{python}
+STUB = """
 import json, os, pathlib, sys, time
 words = sys.argv[1:]
-cache = os.environ.get("HEARTH_STORE") or words[words.index("--weight-cache") + 1]
+named = words[words.index("--weight-cache") + 1] if "--weight-cache" in words else None
+cache = os.environ.get("HEARTH_STORE") or named
 kept = bytearray(20 << 20)
 time.sleep({seconds})
 if {fails}: sys.exit("it broke")
-if os.environ.get("HEARTH_STORE_MODE") != "off":
+if cache and os.environ.get("HEARTH_STORE_MODE") != "off":
     pathlib.Path(cache).mkdir(exist_ok=True)
     (pathlib.Path(cache) / "segment").write_bytes(bytes(4096))
 print(json.dumps({{"start": {{"prepare_ms": 2}}, "inference_ms": {{"first": 3, "p50": 1}},
@@ -88,12 +89,9 @@ class MeasureTest(stub_programs.StubTest):
         self.model.write_bytes(b"model")
 
     def programs(self, fails=False, seconds=0.1):
-        stub = self.folder / "stub"
-        stub.write_text(STUB.format(python=sys.executable, fails=fails, seconds=seconds))
-        stub.chmod(0o755)
-        programs = measurement.Programs(stub, stub, 2, self.folder)
+        stub = self.pythonProgram("stub", STUB, fails=fails, seconds=seconds)
         # For the stub, the peer's program is an argument like any other.
-        return programs
+        return measurement.Programs(stub, stub, 2, self.folder)
 
     def testMemoryIsWatched(self):
         row = rows.Row("stub", ())
@@ -126,6 +124,16 @@ class MeasureTest(stub_programs.StubTest):
             samples, failures = compare.measure(self.programs(True), row, self.model, arguments)
         self.assertEqual(samples, {})
         self.assertIn("it broke", failures[(HEARTH, NONE)])
+
+    def testTheReportIsWritten(self):
+        self.measureOnly(rows, self.model, processes=(1,))
+        stub = self.pythonProgram("stub", STUB, fails=False, seconds=0)
+        output, plot = self.folder / "output.md", self.folder / "plot.svg"
+        code, text = self.captured(compare.main, [
+            "--hearth", stub, "--python", stub, "--rounds", 1, "--output", output, "--plot", plot])
+        self.assertEqual((code, text), (0, ""))
+        self.assertIn("mobilenet_v2_f32", output.read_text())
+        self.assertTrue(plot.read_text().startswith("<svg"))
 
     def testGeneratedModelsAreKept(self):
         words = ("gemma_2b", "--layers", "1", "--hidden", "64", "--feed-forward", "64",
