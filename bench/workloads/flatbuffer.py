@@ -7,21 +7,22 @@ and the caller streams their bytes behind the tables.
 """
 
 import struct
+from dataclasses import dataclass
 
 import numpy as np
 
 
+@dataclass(frozen=True, eq=False)
 class Scalar:
     """One number in a table; `format` is a struct character."""
 
-    def __init__(self, format, value):
-        self.format = format
-        self.value = value
+    format: str
+    value: object
 
 
+@dataclass(frozen=True, eq=False)
 class String:
-    def __init__(self, text):
-        self.text = text
+    text: str
 
 
 class Vector:
@@ -31,17 +32,17 @@ class Vector:
         self.values = np.asarray(values, dtype=np.dtype(dtype).newbyteorder("<"))
 
 
+@dataclass(frozen=True, eq=False)
 class TableVector:
-    def __init__(self, tables):
-        self.tables = tables
+    tables: list
 
 
+@dataclass(frozen=True, eq=False)
 class Blob:
     """A byte vector whose content the caller writes itself. `key` names it in `encode`'s answer."""
 
-    def __init__(self, key, size):
-        self.key = key
-        self.size = size
+    key: object
+    size: int
 
 
 class Table:
