@@ -24,79 +24,13 @@
 #include "cache/plan/plan_description.h"
 #include "cache/plan/plan_file.h"
 #include "cache/segment/segment.h"
+#include "cache/store/build_ticket.h"
+#include "cache/store/fact.h"
+#include "cache/store/publish_request.h"
+#include "cache/store/store_counters.h"
 #include "cache/store/store_options.h"
 
 namespace hearth::cache {
-
-// The right to build one segment, or the reason not to. Move-only; hold it until the segment is
-// published (publishAsync takes it along). A thread that holds one may wait for another only if the
-// first segment gets published without that thread.
-class BuildTicket {
- public:
-  enum class Role {
-    kBuild,  // build and publish; others wait for it
-    kFound,  // the segment is there
-    kAlone,  // build for the caller only: locks do not work here, or the builder makes no progress
-  };
-  BuildTicket() = default;
-  // `guard` is released with the ticket.
-  explicit BuildTicket(BuildLock::Hold hold, std::shared_ptr<void> guard = nullptr)
-      : role_(Role::kBuild), hold_(std::move(hold)), guard_(std::move(guard)) {}
-  explicit BuildTicket(SegmentRef segment) : role_(Role::kFound), segment_(std::move(segment)) {}
-
-  Role role() const { return role_; }
-  // Null unless kFound.
-  const SegmentRef& segment() const { return segment_; }
-  // Lets the next process or thread build.
-  void release() {
-    guard_.reset();
-    hold_.release();
-  }
-
- private:
-  Role role_ = Role::kAlone;
-  SegmentRef segment_;
-  BuildLock::Hold hold_;
-  std::shared_ptr<void> guard_;
-};
-
-struct PublishRequest {
-  std::optional<SegmentKey> key;      // none: contentSegmentKey(payload), computed by the store
-  std::span<const uint8_t> payload;   // must not change while `owner` lives
-  std::shared_ptr<const void> owner;  // keeps the payload's memory alive
-  BuildTicket ticket;                 // released when the request is done
-  // Whether the payload is somebody else's memory, which may change although it must not. What is
-  // written is then compared with what was hashed; kChanged when they differ.
-  bool mayChange = false;
-  // For a request without a key: called at most once, before `done`, with a mapping of the payload
-  // in a file that may become the segment. A caller that maps it over the payload (layOver) frees
-  // that memory before the payload is hashed. If the file does become the segment, the segment's
-  // data() is that of the mapping. Runs on the same threads as `done`; on the caller's where much
-  // is queued. May be empty.
-  std::function<void(const memory::Mapping& copy)> copied;
-  // Called once, unless the process forks or dies: with the segment, or with the reason why there
-  // is none. The segment may lie elsewhere than the payload; Segment::mapOver can then free the
-  // payload's memory. Runs on a thread of the store or on the caller's. May be empty.
-  std::function<void(StoreResult<SegmentRef>)> done;
-};
-
-// A small value that a driver keeps: what it measured or tested on this machine.
-struct Fact {
-  std::string key;  // the name of the kind of fact, a zero byte, and all that the fact depends on
-  std::vector<uint8_t> value;
-};
-
-// What happened since the store was opened in this process.
-struct StoreCounters {
-  uint64_t segmentsFound = 0;
-  uint64_t segmentsWritten = 0;
-  uint64_t bytesWritten = 0;
-  uint64_t segmentsCorrupt = 0;
-  uint64_t segmentsChecked =
-      0;                      // read to the end and found right, in the background or at the exit
-  uint64_t bytesChecked = 0;  // what these checks read
-  uint64_t bytesHashed = 0;   // by contentHash
-};
 
 // How many plans a store keeps for later starts.
 enum class PlanCapacity {
