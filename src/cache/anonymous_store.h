@@ -23,6 +23,7 @@ class AnonymousStore : public SegmentStore {
   void publishAsync(PublishRequest request) override;
   void afterPublishing(std::function<void()> task) override { task(); }
   bool flushFor(std::chrono::nanoseconds) override { return true; }
+  bool freeMemory() override { return false; }
   void settle() override {}
   void checkFound() override {}
   void checkBeforeExit() override {}

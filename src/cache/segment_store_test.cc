@@ -114,6 +114,21 @@ TEST_P(SegmentStoreTest, TwoPlansShareASegmentAndASecondStepAddsToTheFirst) {
   }
 }
 
+TEST_P(SegmentStoreTest, FreesThePayloadsThatWaitToBeWritten) {
+  const auto store = open();
+  auto bytes = std::make_shared<const std::vector<uint8_t>>(payload(13, 9000));
+  const std::weak_ptr<const void> queued = bytes;
+  bool isPublished = false;
+  store->publishAsync(
+      {.key = segmentKey(13), .payload = *bytes, .owner = bytes, .done = [&](const auto& result) {
+         isPublished = result.has_value();
+       }});
+  bytes.reset();
+  EXPECT_EQ(store->freeMemory(), isKept());
+  EXPECT_TRUE(isPublished);
+  EXPECT_TRUE(queued.expired());
+}
+
 TEST_P(KeptStoreTest, TheNextProcessFindsWhatTheLastOneBuilt) {
   const uint64_t numbers[] = {20, 21, 22};
   EXPECT_EQ(waitForChild(startChild([&] { return start(*open(), 5, numbers) == 3 ? 0 : 1; })), 0);

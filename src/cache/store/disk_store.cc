@@ -67,6 +67,11 @@ bool DiskStore::flushFor(std::chrono::nanoseconds patience) {
   return workers().writer.waitUntilDone(patience);
 }
 
+bool DiskStore::freeMemory() {
+  flush();
+  return true;
+}
+
 void DiskStore::settle() {
   flush();
   workers().checker.waitUntilIdle();

@@ -51,6 +51,7 @@ class DiskStore : public SegmentStore, protected base::ForkAware {
   void publishAsync(PublishRequest request) override;
   void afterPublishing(std::function<void()> task) override;
   bool flushFor(std::chrono::nanoseconds patience) override;
+  bool freeMemory() override;
   void settle() override;
   void checkFound() override;
   void checkBeforeExit() override;

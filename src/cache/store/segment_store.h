@@ -32,7 +32,9 @@
 
 namespace hearth::cache {
 
-// How many plans a store keeps for later starts.
+// How many plans a store keeps for later starts. It decides what a driver may refer to: a plan of
+// which other model is found again, and a segment from outside, which in a bundle the next plan
+// replaces.
 enum class PlanCapacity {
   kNone,  // what is published does not outlive the process (AnonymousStore)
   kOne,   // with all its segments (BundleStore)
@@ -73,6 +75,9 @@ class SegmentStore {
   // Returns true when all that was queued before is done, false when nothing moved for `patience`.
   virtual bool flushFor(std::chrono::nanoseconds patience) = 0;
   void flush() { static_cast<void>(flushFor(std::chrono::nanoseconds::max())); }
+  // Writes what is queued, which frees the memory that it lies in. Returns false if the store holds
+  // no memory that it could free: another attempt without the store would find no more than before.
+  virtual bool freeMemory() = 0;
   // Like flush(), but also waits until all of it is synced, renamed and checked.
   virtual void settle() = 0;
   // Lets the background checks of segments that find() returned begin soon. A start calls it when

@@ -200,10 +200,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
         [&] { return CpuPreparedModel::create(model, options, pool, used, std::move(keeping)); });
   };
   auto prepared = prepareWith(store);
-  if (!prepared && prepared.error().code() == ErrorCode::kOutOfMemory &&
-      store->planCapacity() != cache::PlanCapacity::kNone) {
-    // The store may still hold memory that is queued for writing.
-    store->flush();
+  if (!prepared && prepared.error().code() == ErrorCode::kOutOfMemory && store->freeMemory()) {
     prepared = prepareWith(storeWithoutMemory());
     // If this fails, too, the store was not the reason: the model or its activations are too large.
     if (prepared) base::logWarn("There is no memory for a model together with the weight store.");
