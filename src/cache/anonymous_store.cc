@@ -91,8 +91,7 @@ class AnonymousTable : public ContentMemory, private base::ForkAware {
     return buildLock_;
   }
 
-  std::atomic<uint64_t> found = 0;
-  std::atomic<uint64_t> written = 0;
+  StoreTally tally;
   std::atomic<uint64_t> hashed = 0;
 
  private:
@@ -130,7 +129,7 @@ AnonymousStore::AnonymousStore(StoreFailure why)
 FoundSegment AnonymousStore::find(const SegmentKey& key) {
   SegmentRef segment = table_.find(key);
   if (segment == nullptr) return {.reason = StoreReason::kAbsent};
-  table_.found.fetch_add(1, std::memory_order_relaxed);
+  table_.tally.add(&StoreCounters::segmentsFound);
   return {.segment = std::move(segment)};
 }
 
@@ -152,7 +151,7 @@ void AnonymousStore::publishAsync(PublishRequest request) {
   } else {
     result = storeFail(StoreReason::kNoSpace, "{}", copy.error().toString());
   }
-  if (result) table_.written.fetch_add(1, std::memory_order_relaxed);
+  if (result) table_.tally.add(&StoreCounters::segmentsWritten);
   table_.buildLock()->noteProgress();
   // Called before the next builder may look for the segment, which only the receiver keeps alive.
   if (request.done) request.done(result);
@@ -186,9 +185,9 @@ std::shared_ptr<void> AnonymousStore::addCorruptionHandler(CorruptionHandler) {
 }
 
 StoreCounters AnonymousStore::counters() const {
-  return {.segmentsFound = table_.found,
-          .segmentsWritten = table_.written,
-          .bytesHashed = table_.hashed};
+  StoreCounters counters = table_.tally.counters();
+  counters.bytesHashed = table_.hashed;
+  return counters;
 }
 
 }  // namespace hearth::cache

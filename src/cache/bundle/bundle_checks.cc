@@ -54,12 +54,12 @@ StoreStatus BundleStore::checkBlocks(BundleFile& file, uint64_t from,
         checkSegmentBlocks(file.descriptor.get(), info, skipped, [&](uint64_t block) {
           // Blocks after a wrong one do not count as checked.
           isEnded = !progress(result ? first + block : from);
-          if (!isEnded) parts.checkedBytes += info.blockSize(block);
+          if (!isEnded) parts.tally.add(&StoreCounters::bytesChecked, info.blockSize(block));
           return !isEnded;
         });
     if (isEnded) return result;
     if (status) {
-      ++parts.checked;
+      parts.tally.add(&StoreCounters::segmentsChecked);
       continue;
     }
     if (status.error().reason != StoreReason::kCorrupt) return status;
@@ -96,7 +96,7 @@ void BundleStore::drop(BundleFile& file, const SegmentKey& key, const StoreFailu
     isFirst = file.wrong.empty();
     if (!file.wrong.insert(key).second) return;
     // Counted here, so that a thread that finds the segment gone also finds it counted.
-    parts.corrupt.fetch_add(1, std::memory_order_relaxed);
+    parts.tally.add(&StoreCounters::segmentsCorrupt);
   }
   {
     const std::lock_guard lock(parts.mutex);

@@ -128,10 +128,6 @@ struct BundleParts : StoreWorkers {
 
   std::mutex writing;  // taken before mutex, by users of the writer
   const std::shared_ptr<BuildLock> buildLock = BuildLock::inProcess();
-  std::atomic<uint64_t> found = 0;
-  std::atomic<uint64_t> written = 0;
-  std::atomic<uint64_t> writtenBytes = 0;
-  std::atomic<uint64_t> corrupt = 0;
 };
 
 }  // namespace hearth::cache

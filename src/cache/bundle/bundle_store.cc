@@ -118,7 +118,7 @@ StoreStatus BundleStore::refresh() {
                                                      "alone.",
                                                      parts.options.bundle)});
       base::logWarn("The bundle {} is not used. {}", parts.options.bundle, info.error().message);
-      parts.corrupt.fetch_add(1, std::memory_order_relaxed);
+      parts.tally.add(&StoreCounters::segmentsCorrupt);
     }
     return none(std::move(info.error()));
   }
@@ -187,7 +187,7 @@ FoundSegment BundleStore::find(const SegmentKey& key) {
   }
   const auto take = [&](StoreResult<SegmentRef> segment) -> FoundSegment {
     if (!segment) return {.reason = segment.error().reason};
-    parts.found.fetch_add(1, std::memory_order_relaxed);
+    parts.tally.add(&StoreCounters::segmentsFound);
     return {.segment = std::move(*segment)};
   };
   if (writer != nullptr)
@@ -353,8 +353,8 @@ StoreResult<SegmentRef> BundleStore::publish(const SegmentKey& key, const Segmen
   auto mapping = memory::Mapping::ofFile(target->fd(), info->offset, payload.size(),
                                          memory::Mapping::Access::kReadOnly);
   if (!mapping) return storeFail(StoreReason::kIoError, "{}", mapping.error().toString());
-  parts.written.fetch_add(1, std::memory_order_relaxed);
-  parts.writtenBytes.fetch_add(payload.size(), std::memory_order_relaxed);
+  parts.tally.add(&StoreCounters::segmentsWritten);
+  parts.tally.add(&StoreCounters::bytesWritten, payload.size());
   return share(key, std::make_shared<Segment>(key, std::move(*mapping)));
 }
 
@@ -466,16 +466,6 @@ SegmentStore::ContentDigests BundleStore::contentDigests() {
 
 StoreWorkers& BundleStore::workers() const {
   return *parts_;
-}
-
-StoreCounters BundleStore::counters() const {
-  return {.segmentsFound = parts_->found,
-          .segmentsWritten = parts_->written,
-          .bytesWritten = parts_->writtenBytes,
-          .segmentsCorrupt = parts_->corrupt,
-          .segmentsChecked = parts_->checked,
-          .bytesChecked = parts_->checkedBytes,
-          .bytesHashed = parts_->hashed};
 }
 
 void BundleStore::renewInChild() {

@@ -37,7 +37,6 @@ class BundleStore final : public DiskStore, public std::enable_shared_from_this<
   // Facts of 32 bytes, not all zero, become notes, which costs nothing. Larger ones are written in
   // the background, into a new file with a copy of everything else.
   void remember(std::span<const Fact> facts) override;
-  StoreCounters counters() const override;
 
  private:
   explicit BundleStore(std::unique_ptr<BundleParts> parts);

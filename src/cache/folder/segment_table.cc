@@ -36,8 +36,9 @@ StoreResult<memory::Mapping> mapPayload(int fd, uint64_t size) {
 
 }  // namespace
 
-SegmentTable::SegmentTable(StoreFolders& folders, std::function<void(SegmentOrigin)> opened)
-    : folders_(folders), opened_(std::move(opened)) {}
+SegmentTable::SegmentTable(StoreFolders& folders, StoreTally& tally,
+                           std::function<void(SegmentOrigin)> opened)
+    : folders_(folders), tally_(tally), opened_(std::move(opened)) {}
 
 FoundSegment SegmentTable::find(const SegmentKey& key) {
   {
@@ -51,7 +52,7 @@ FoundSegment SegmentTable::find(const SegmentKey& key) {
     for (const FolderRef& folder : folders_.searchOrder()) {
       auto segment = load(folder, key);
       if (segment) {
-        counters_.found.fetch_add(1, std::memory_order_relaxed);
+        tally_.add(&StoreCounters::segmentsFound);
         return {std::move(*segment)};
       }
       if (segment.error().reason != StoreReason::kAbsent) result.reason = segment.error().reason;
@@ -173,7 +174,7 @@ FoundSegment SegmentTable::findSame(const SegmentKey& key, size_t size,
                         key.hex(), origin.info.payloadSize, size);
     if (!status && status.error().reason == StoreReason::kCorrupt) drop(origin, status.error());
     if (!status) continue;
-    counters_.found.fetch_add(1, std::memory_order_relaxed);
+    tally_.add(&StoreCounters::segmentsFound);
     if (mapped != nullptr && !mapped->isCorrupt()) return {mapped};
     auto mapping = mapPayload(opened->descriptor.get(), size);
     if (!mapping) continue;
@@ -269,8 +270,8 @@ StoreResult<SegmentRef> SegmentTable::place(SegmentDraft& draft, SegmentInfo inf
   struct stat status;
   if (::fstat(draft.file.fd(), &status) != 0)
     return storeErrno(errno, "Reading the state of a new segment");
-  counters_.written.fetch_add(1, std::memory_order_relaxed);
-  counters_.writtenBytes.fetch_add(info.payloadSize, std::memory_order_relaxed);
+  tally_.add(&StoreCounters::segmentsWritten);
+  tally_.add(&StoreCounters::bytesWritten, info.payloadSize);
   auto segment = std::make_shared<const Segment>(key, std::move(draft.payload));
   {
     // Replaces what is mapped already, which nobody may have checked.
@@ -319,7 +320,7 @@ void SegmentTable::drop(const SegmentOrigin& origin, const StoreFailure& why) {
   } else if (wrong_.add && why.reason == StoreReason::kCorrupt) {
     wrong_.add(key, origin.generation);
   }
-  counters_.corrupt.fetch_add(1, std::memory_order_relaxed);
+  tally_.add(&StoreCounters::segmentsCorrupt);
   if (dropped_) dropped_(key, why);
 }
 

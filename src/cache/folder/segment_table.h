@@ -16,6 +16,7 @@
 #include "cache/folder/store_folders.h"
 #include "cache/segment/segment.h"
 #include "cache/segment/segment_file.h"
+#include "cache/store/store_counters.h"
 
 namespace hearth::cache {
 
@@ -41,7 +42,7 @@ struct SegmentDraft {
 class SegmentTable {
  public:
   // `opened` is called on the caller's thread for every object that find() or write() opens.
-  SegmentTable(StoreFolders& folders, std::function<void(SegmentOrigin)> opened);
+  SegmentTable(StoreFolders& folders, StoreTally& tally, std::function<void(SegmentOrigin)> opened);
 
   FoundSegment find(const SegmentKey& key);
 
@@ -84,14 +85,6 @@ class SegmentTable {
   // Reads and checks one object of a folder, and drops it when it is wrong. Errors as find().
   StoreStatus verify(const FolderRef& folder, const SegmentKey& key);
 
-  struct Counters {
-    std::atomic<uint64_t> found = 0;
-    std::atomic<uint64_t> written = 0;
-    std::atomic<uint64_t> writtenBytes = 0;
-    std::atomic<uint64_t> corrupt = 0;
-  };
-  const Counters& counters() const { return counters_; }
-
   // For a forked child: takes over the table of mapped segments. Returns the keys of those known to
   // be wrong, since the parent's thread that was to repair their users does not exist in the child.
   std::vector<SegmentKey> inherit(SegmentTable& parent);
@@ -116,11 +109,11 @@ class SegmentTable {
   SegmentRef share(const SegmentKey& key, SegmentRef segment, const FileGeneration& file);
 
   StoreFolders& folders_;
+  StoreTally& tally_;
   mutable std::atomic<bool> areDurable_ = true;  // of the object opened last
   const std::function<void(SegmentOrigin)> opened_;
   std::function<void(const SegmentKey&, const StoreFailure&)> dropped_;
   WrongObjects wrong_;  // set before the first use of any object
-  Counters counters_;
   base::Mutex mutex_;
   struct Mapped {
     std::weak_ptr<const Segment> segment;

@@ -46,7 +46,7 @@ struct StoreParts : StoreWorkers {
              std::function<void(SegmentOrigin)> openedHandler)
       : StoreWorkers("hearth-store", checkMemory(this), std::move(storeHandlers)),
         folders(std::move(storeFolders)),
-        segments(*folders, std::move(openedHandler)),
+        segments(*folders, tally, std::move(openedHandler)),
         plans(*folders) {
     segments.onDropped([this](const SegmentKey& key, const StoreFailure&) { handlers->call(key); });
     if (const FolderRef own = folders->own()) {
@@ -248,10 +248,10 @@ void WeightStore::opened(SegmentOrigin found) {
     bool isEnded = false;
     StoreStatus status = parts.segments.check(*origin, from, [&](uint64_t block) {
       isEnded = !progress(block);
-      if (!isEnded) parts.checkedBytes += origin->info.blockSize(block);
+      if (!isEnded) parts.tally.add(&StoreCounters::bytesChecked, origin->info.blockSize(block));
       return !isEnded;
     });
-    if (status && !isEnded) ++parts.checked;
+    if (status && !isEnded) parts.tally.add(&StoreCounters::segmentsChecked);
     return status;
   };
   check->end = [this, origin](const StoreStatus& status) {
@@ -465,17 +465,6 @@ void WeightStore::remember(std::span<const Fact> facts) {
   for (const Fact& fact : facts) parts.facts->set(fact.key, fact.value);
   if (const StoreStatus saved = parts.facts->save(); !saved)
     base::logDebug("What is known of this machine is not kept. {}", saved.error().message);
-}
-
-StoreCounters WeightStore::counters() const {
-  const SegmentTable::Counters& segments = parts_->segments.counters();
-  return {.segmentsFound = segments.found,
-          .segmentsWritten = segments.written,
-          .bytesWritten = segments.writtenBytes,
-          .segmentsCorrupt = segments.corrupt,
-          .segmentsChecked = parts_->checked,
-          .bytesChecked = parts_->checkedBytes,
-          .bytesHashed = parts_->hashed};
 }
 
 void WeightStore::renewInChild() {

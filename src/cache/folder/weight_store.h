@@ -64,8 +64,6 @@ class WeightStore final : public DiskStore {
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
   void remember(std::span<const Fact> facts) override;
 
-  StoreCounters counters() const override;
-
   // What the user's own store holds.
   StoreResult<StoreInventory> inventory() const;
   // The most bytes that the user's own store may take on disk.

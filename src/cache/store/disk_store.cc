@@ -96,4 +96,10 @@ void DiskStore::expectRepairs() {
   workers().writer.startNow();
 }
 
+StoreCounters DiskStore::counters() const {
+  StoreCounters counters = workers().tally.counters();
+  counters.bytesHashed = workers().hashed;
+  return counters;
+}
+
 }  // namespace hearth::cache

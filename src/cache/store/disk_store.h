@@ -14,6 +14,7 @@
 #include "cache/segment/segment_payload.h"
 #include "cache/store/corruption_handlers.h"
 #include "cache/store/segment_store.h"
+#include "cache/store/store_counters.h"
 
 namespace hearth::cache {
 
@@ -34,9 +35,8 @@ struct StoreWorkers {
 
   const std::shared_ptr<CorruptionHandlers> handlers;
   BlockChecks checks;
-  std::atomic<uint64_t> checked = 0;       // segments found right
-  std::atomic<uint64_t> checkedBytes = 0;  // bytes read by checks
-  std::atomic<uint64_t> hashed = 0;        // bytes of models
+  StoreTally tally;                  // of all but the bytes hashed
+  std::atomic<uint64_t> hashed = 0;  // bytes of models
   base::TaskThread writer;
   base::TaskThread checker;
 
@@ -57,6 +57,7 @@ class DiskStore : public SegmentStore, protected base::ForkAware {
   void checkBeforeExit() override;
   std::shared_ptr<void> addCorruptionHandler(CorruptionHandler handler) override;
   void expectRepairs() override;
+  StoreCounters counters() const override;
 
  protected:
   // The workers of this process.

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
+
+#include "base/mutex.h"
 
 namespace hearth::cache {
 
@@ -15,6 +18,23 @@ struct StoreCounters {
   uint64_t segmentsChecked = 0;
   uint64_t bytesChecked = 0;  // what these checks read
   uint64_t bytesHashed = 0;   // by contentHash
+};
+
+// Counts. Thread-safe.
+class StoreTally {
+ public:
+  void add(uint64_t StoreCounters::* what, uint64_t amount = 1) {
+    const std::lock_guard lock(mutex_);
+    counters_.*what += amount;
+  }
+  StoreCounters counters() const {
+    const std::lock_guard lock(mutex_);
+    return counters_;
+  }
+
+ private:
+  mutable base::Mutex mutex_;
+  StoreCounters counters_;
 };
 
 }  // namespace hearth::cache

@@ -38,6 +38,21 @@ int call(const char* function, Body&& body) noexcept {
   return 0;
 }
 
+// The same of an entry point that makes an object: `make` returns it, or an error. Without one,
+// *object is null. `parameter` is the name of `object`.
+template <typename Object, typename Make>
+int callToMake(const char* function, const char* parameter, Object** object,
+               Make&& make) noexcept {
+  return call(function, [&]() -> Status {
+    HEARTH_TRY(notNull(object, parameter));
+    *object = nullptr;
+    const Result<Object*> made = make();
+    if (!made) return std::unexpected(made.error());
+    *object = *made;
+    return {};
+  });
+}
+
 }  // namespace hearth::nnapi
 
 // HEARTH_NOT_NULL(pointer) returns from the body of an entry point if the parameter is null.

@@ -13,11 +13,10 @@ using namespace hearth::nnapi;
 
 namespace {
 
-Status create(const ANeuralNetworksModel& model, DeviceList devices,
-              ANeuralNetworksCompilation** compilation) {
+Result<ANeuralNetworksCompilation*> compilationOf(const ANeuralNetworksModel& model,
+                                                  DeviceList devices) {
   if (!model.isFinished()) return fail(ErrorCode::kBadState, "The model is not finished.");
-  *compilation = new ANeuralNetworksCompilation(model, std::move(devices));
-  return {};
+  return new ANeuralNetworksCompilation(model, std::move(devices));
 }
 
 int preferred(const char* function, const ANeuralNetworksCompilation* compilation, bool isInput,
@@ -39,26 +38,24 @@ int preferred(const char* function, const ANeuralNetworksCompilation* compilatio
 
 int ANeuralNetworksCompilation_create(ANeuralNetworksModel* model,
                                       ANeuralNetworksCompilation** compilation) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(compilation);
-    *compilation = nullptr;
-    HEARTH_NOT_NULL(model);
-    return create(*model, {}, compilation);
-  });
+  return callToMake(__func__, "compilation", compilation,
+                    [&]() -> Result<ANeuralNetworksCompilation*> {
+                      HEARTH_NOT_NULL(model);
+                      return compilationOf(*model, {});
+                    });
 }
 
 int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel* model,
                                                 const ANeuralNetworksDevice* const* devices,
                                                 uint32_t numDevices,
                                                 ANeuralNetworksCompilation** compilation) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(compilation);
-    *compilation = nullptr;
-    HEARTH_NOT_NULL(model);
-    HEARTH_NOT_NULL(devices);
-    HEARTH_ASSIGN(DeviceList list, deviceList(devices, numDevices));
-    return create(*model, std::move(list), compilation);
-  });
+  return callToMake(__func__, "compilation", compilation,
+                    [&]() -> Result<ANeuralNetworksCompilation*> {
+                      HEARTH_NOT_NULL(model);
+                      HEARTH_NOT_NULL(devices);
+                      HEARTH_ASSIGN(DeviceList list, deviceList(devices, numDevices));
+                      return compilationOf(*model, std::move(list));
+                    });
 }
 
 void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation* compilation) {
@@ -139,13 +136,10 @@ int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation*
 
 int ANeuralNetworksBurst_create(ANeuralNetworksCompilation* compilation,
                                 ANeuralNetworksBurst** burst) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(burst);
-    *burst = nullptr;
+  return callToMake(__func__, "burst", burst, [&]() -> Result<ANeuralNetworksBurst*> {
     HEARTH_NOT_NULL(compilation);
     HEARTH_ASSIGN(auto compiled, compilation->compiled());
-    *burst = new ANeuralNetworksBurst{{std::move(compiled)}};
-    return {};
+    return new ANeuralNetworksBurst{{std::move(compiled)}};
   });
 }
 

@@ -47,14 +47,11 @@ int onExecution(const char* function, ANeuralNetworksExecution* execution, Actio
 
 int ANeuralNetworksExecution_create(ANeuralNetworksCompilation* compilation,
                                     ANeuralNetworksExecution** execution) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(execution);
-    *execution = nullptr;
+  return callToMake(__func__, "execution", execution, [&]() -> Result<ANeuralNetworksExecution*> {
     HEARTH_NOT_NULL(compilation);
     HEARTH_ASSIGN(auto compiled, compilation->compiled());
     HEARTH_ASSIGN(auto made, Execution::create(std::move(compiled)));
-    *execution = new ANeuralNetworksExecution{std::move(made)};
-    return {};
+    return new ANeuralNetworksExecution{std::move(made)};
   });
 }
 

@@ -13,37 +13,27 @@ using namespace hearth::nnapi;
 
 int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t offset,
                                        ANeuralNetworksMemory** memory) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(memory);
-    *memory = nullptr;
+  return callToMake(__func__, "memory", memory, [&]() -> Result<ANeuralNetworksMemory*> {
     HEARTH_ASSIGN(auto made, memoryOfFile(size, protect, fd, offset));
-    *memory = new ANeuralNetworksMemory{std::move(made)};
-    return {};
+    return new ANeuralNetworksMemory{std::move(made)};
   });
 }
 
 int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer* ahwb,
                                                     ANeuralNetworksMemory** memory) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(memory);
-    *memory = nullptr;
+  return callToMake(__func__, "memory", memory, [&]() -> Result<ANeuralNetworksMemory*> {
     HEARTH_NOT_NULL(ahwb);
     const bool isBlob = ahwb->description.format == AHARDWAREBUFFER_FORMAT_BLOB;
-    *memory =
-        new ANeuralNetworksMemory{isBlob ? memoryOfPool(ahwb->pool) : memoryOfImage(ahwb->pool)};
-    return {};
+    return new ANeuralNetworksMemory{isBlob ? memoryOfPool(ahwb->pool) : memoryOfImage(ahwb->pool)};
   });
 }
 
 int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc* desc,
                                          ANeuralNetworksMemory** memory) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(memory);
-    *memory = nullptr;
+  return callToMake(__func__, "memory", memory, [&]() -> Result<ANeuralNetworksMemory*> {
     HEARTH_NOT_NULL(desc);
     HEARTH_ASSIGN(auto made, desc->createMemory());
-    *memory = new ANeuralNetworksMemory{std::move(made)};
-    return {};
+    return new ANeuralNetworksMemory{std::move(made)};
   });
 }
 
@@ -60,12 +50,7 @@ void ANeuralNetworksMemory_free(ANeuralNetworksMemory* memory) {
 }
 
 int ANeuralNetworksMemoryDesc_create(ANeuralNetworksMemoryDesc** desc) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(desc);
-    *desc = nullptr;
-    *desc = new ANeuralNetworksMemoryDesc();
-    return {};
-  });
+  return callToMake(__func__, "desc", desc, [] { return new ANeuralNetworksMemoryDesc(); });
 }
 
 void ANeuralNetworksMemoryDesc_free(ANeuralNetworksMemoryDesc* desc) {

@@ -41,15 +41,22 @@ Status supportedOperations(const Model& model, const DeviceList& devices, bool* 
   return {};
 }
 
+// Of an operand or of an operation.
+int giveExtensionType(const char* function, const ANeuralNetworksModel* model,
+                      const char* extensionName, uint16_t codeWithinExtension, int32_t* type) {
+  return call(function, [&]() -> Status {
+    HEARTH_NOT_NULL(model);
+    HEARTH_NOT_NULL(extensionName);
+    HEARTH_NOT_NULL(type);
+    HEARTH_ASSIGN(*type, extensionType(extensionName, codeWithinExtension));
+    return {};
+  });
+}
+
 }  // namespace
 
 int ANeuralNetworksModel_create(ANeuralNetworksModel** model) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(model);
-    *model = nullptr;
-    *model = new ANeuralNetworksModel();
-    return {};
-  });
+  return callToMake(__func__, "model", model, [] { return new ANeuralNetworksModel(); });
 }
 
 void ANeuralNetworksModel_free(ANeuralNetworksModel* model) {
@@ -157,26 +164,14 @@ int ANeuralNetworksModel_getExtensionOperandType(ANeuralNetworksModel* model,
                                                  const char* extensionName,
                                                  uint16_t operandCodeWithinExtension,
                                                  int32_t* type) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(model);
-    HEARTH_NOT_NULL(extensionName);
-    HEARTH_NOT_NULL(type);
-    HEARTH_ASSIGN(*type, extensionType(extensionName, operandCodeWithinExtension));
-    return {};
-  });
+  return giveExtensionType(__func__, model, extensionName, operandCodeWithinExtension, type);
 }
 
 int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel* model,
                                                    const char* extensionName,
                                                    uint16_t operationCodeWithinExtension,
                                                    ANeuralNetworksOperationType* type) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(model);
-    HEARTH_NOT_NULL(extensionName);
-    HEARTH_NOT_NULL(type);
-    HEARTH_ASSIGN(*type, extensionType(extensionName, operationCodeWithinExtension));
-    return {};
-  });
+  return giveExtensionType(__func__, model, extensionName, operationCodeWithinExtension, type);
 }
 
 int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel* model, int32_t index,
