@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "cache/testing/store_test_util.h"
 
@@ -16,11 +18,13 @@ BlobTable table(BlobRoom room, BlobEviction eviction = BlobEviction::kLeastRecen
   return BlobTable(kLimits, {eviction, room});
 }
 
-// Entries of ten bytes each: "a" with nine bytes, and so on.
-void fill(BlobTable* blobs, int count) {
-  for (int i = 0; i < count; ++i)
-    ASSERT_TRUE(blobs->set(std::string(1, static_cast<char>('a' + i)),
-                           payload(static_cast<uint64_t>(i), 9), 100 + i));
+// Full of entries of ten bytes each: "a" with nine bytes, and so on.
+BlobTable filled(BlobRoom room, BlobEviction eviction = BlobEviction::kLeastRecentlyUsed) {
+  BlobTable blobs = table(room, eviction);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_TRUE(blobs.set(std::string(1, static_cast<char>('a' + i)),
+                          payload(static_cast<uint64_t>(i), 9), 100 + i));
+  return blobs;
 }
 
 std::string keysOf(const BlobTable& blobs) {
@@ -86,44 +90,44 @@ TEST(BlobTable, OverwritingCountsTheNewSizeOnly) {
   EXPECT_EQ(keysOf(blobs), "kl");
 }
 
+// Sets values, one after the other, of these sizes. Behind them the keys that are there afterwards.
+struct Setting {
+  const char* key;
+  size_t size;
+  const char* keys;
+  bool isTaken = true;
+};
+
+void expectEvictions(BlobTable blobs, const std::vector<Setting>& settings) {
+  int64_t time = 200;
+  for (const Setting& setting : settings) {
+    SCOPED_TRACE(time);
+    EXPECT_EQ(blobs.set(setting.key, payload(9, setting.size), ++time), setting.isTaken);
+    EXPECT_EQ(keysOf(blobs), setting.keys);
+    EXPECT_EQ(blobs.bytes(), bytesOf(blobs));
+  }
+}
+
 TEST(BlobTable, TheLeastRecentlyUsedGoFirst) {
-  BlobTable blobs = table(BlobRoom::kFit);
-  fill(&blobs, 4);
+  BlobTable blobs = filled(BlobRoom::kFit);
   blobs.touch("a", 200);
   blobs.touch("b", 50);  // earlier than its last use
   blobs.touch("none", 300);
-  EXPECT_TRUE(blobs.set("e", payload(9, 9), 201));
-  EXPECT_EQ(keysOf(blobs), "acde");
-  EXPECT_TRUE(blobs.set("f", payload(9, 19), 202));
-  EXPECT_EQ(keysOf(blobs), "aef");
-  EXPECT_EQ(blobs.bytes(), bytesOf(blobs));
+  expectEvictions(std::move(blobs), {{"e", 9, "acde"}, {"f", 19, "aef"}});
 }
 
 TEST(BlobTable, HalvingFreesHalfOrTakesNothing) {
-  BlobTable blobs = table(BlobRoom::kHalve);
-  fill(&blobs, 4);
-  EXPECT_TRUE(blobs.set("e", payload(9, 9), 200));
-  EXPECT_EQ(keysOf(blobs), "cde");
-  EXPECT_TRUE(blobs.set("f", payload(9, 9), 201));
-  EXPECT_EQ(keysOf(blobs), "cdef");
-  // Half of the limit is free afterwards, which is too little for this entry.
-  EXPECT_FALSE(blobs.set("g", payload(9, 20), 202));
-  EXPECT_EQ(keysOf(blobs), "ef");
-  // Nothing more is evicted for it, and the entry that it would replace stays.
-  EXPECT_FALSE(blobs.set("g", payload(9, 20), 203));
-  EXPECT_EQ(keysOf(blobs), "ef");
-  EXPECT_TRUE(blobs.set("g", payload(9, 19), 204));
-  EXPECT_EQ(keysOf(blobs), "efg");
+  // Half of the limit is free afterwards, which is too little for 20 bytes. Nothing more is evicted
+  // for them when they come again.
+  expectEvictions(filled(BlobRoom::kHalve), {{"e", 9, "cde"},
+                                             {"f", 9, "cdef"},
+                                             {"g", 20, "ef", false},
+                                             {"g", 20, "ef", false},
+                                             {"g", 19, "efg"}});
 }
 
 TEST(BlobTable, HalvingAndFittingDoesBoth) {
-  BlobTable blobs = table(BlobRoom::kFitAndHalve);
-  fill(&blobs, 4);
-  EXPECT_TRUE(blobs.set("e", payload(9, 9), 200));
-  EXPECT_EQ(keysOf(blobs), "cde");
-  EXPECT_TRUE(blobs.set("f", payload(9, 20), 201));
-  EXPECT_EQ(keysOf(blobs), "ef");
-  EXPECT_EQ(blobs.bytes(), bytesOf(blobs));
+  expectEvictions(filled(BlobRoom::kFitAndHalve), {{"e", 9, "cde"}, {"f", 20, "ef"}});
 }
 
 TEST(BlobTable, RandomEvictionKeepsLimitsAndTheNewEntry) {
@@ -141,8 +145,7 @@ TEST(BlobTable, RandomEvictionKeepsLimitsAndTheNewEntry) {
   // The oldest entry is not always the one that goes.
   bool hasKeptTheOldest = false;
   for (int round = 0; round < 1000 && !hasKeptTheOldest; ++round) {
-    BlobTable blobs = table(BlobRoom::kFit, BlobEviction::kRandom);
-    fill(&blobs, 4);
+    BlobTable blobs = filled(BlobRoom::kFit, BlobEviction::kRandom);
     ASSERT_TRUE(blobs.set("e", payload(9, 9), 200));
     hasKeptTheOldest = blobs.find("a") != nullptr;
   }
