@@ -267,7 +267,10 @@ TEST(DamagedSystemStore, ShortProcessesRepairItInTheUsersStore) {
     }));
     return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
   };
-  EXPECT_EQ(process(), 1);
+  // A process checks for 0.1 s, but a megabyte at least: one of the first three finds the damage.
+  int uses = 0;
+  while (process() == 1) ASSERT_LE(++uses, 3);
+  EXPECT_GE(uses, 1);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(process(), 0);
   EXPECT_EQ(readFile(file), wrong);
 }
