@@ -38,11 +38,10 @@ int call(const char* function, Body&& body) noexcept {
   return 0;
 }
 
-// The same of an entry point that makes an object: `make` returns it, or an error. Without one,
-// *object is null. `parameter` is the name of `object`.
+// The same for an entry point that makes an object: `make` returns the object or an error, after
+// which *object is null. `parameter` is the name of `object`.
 template <typename Object, typename Make>
-int callToMake(const char* function, const char* parameter, Object** object,
-               Make&& make) noexcept {
+int callToMake(const char* function, const char* parameter, Object** object, Make&& make) noexcept {
   return call(function, [&]() -> Status {
     HEARTH_TRY(notNull(object, parameter));
     *object = nullptr;

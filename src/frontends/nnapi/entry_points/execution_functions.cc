@@ -24,12 +24,11 @@ Status resultOf(const Execution::OutputShape& shape) {
   return fail(ErrorCode::kOutputInsufficientSize, "An output buffer was too small.");
 }
 
-// Creates the caller's event. If there is no memory for it, waits for the computation, since the
-// caller could not.
-Status giveEvent(std::shared_ptr<runtime::Event> started, bool hasFence,
-                 ANeuralNetworksEvent** event) {
-  *event = new (std::nothrow) ANeuralNetworksEvent{started, hasFence};
-  if (*event != nullptr) return {};
+// The caller's event. If there is no memory for it, waits for the computation, since the caller
+// could not.
+Result<ANeuralNetworksEvent*> eventOf(std::shared_ptr<runtime::Event> started, bool hasFence) {
+  auto* const event = new (std::nothrow) ANeuralNetworksEvent{started, hasFence};
+  if (event != nullptr) return event;
   started->wait(base::Deadline());
   return fail(ErrorCode::kOutOfMemory, "There is no memory for an event.");
 }
@@ -141,21 +140,17 @@ int ANeuralNetworksExecution_burstCompute(ANeuralNetworksExecution* execution,
 
 int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution* execution,
                                           ANeuralNetworksEvent** event) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(event);
-    *event = nullptr;
+  return callToMake(__func__, "event", event, [&]() -> Result<ANeuralNetworksEvent*> {
     HEARTH_NOT_NULL(execution);
     HEARTH_ASSIGN(auto started, execution->execution->start());
-    return giveEvent(std::move(started), false, event);
+    return eventOf(std::move(started), false);
   });
 }
 
 int ANeuralNetworksExecution_startComputeWithDependencies(
     ANeuralNetworksExecution* execution, const ANeuralNetworksEvent* const* dependencies,
     uint32_t num_dependencies, uint64_t duration, ANeuralNetworksEvent** event) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(event);
-    *event = nullptr;
+  return callToMake(__func__, "event", event, [&]() -> Result<ANeuralNetworksEvent*> {
     HEARTH_NOT_NULL(execution);
     if (num_dependencies != 0) HEARTH_NOT_NULL(dependencies);
     std::vector<std::shared_ptr<runtime::Event>> events;
@@ -165,7 +160,7 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
       events.push_back(dependencies[i]->event);
     }
     HEARTH_ASSIGN(auto started, execution->execution->startAfter(events, duration));
-    return giveEvent(std::move(started), true, event);
+    return eventOf(std::move(started), true);
   });
 }
 
@@ -218,9 +213,7 @@ void ANeuralNetworksEvent_free(ANeuralNetworksEvent* event) {
 }
 
 int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetworksEvent** event) {
-  return call(__func__, [&]() -> Status {
-    HEARTH_NOT_NULL(event);
-    *event = nullptr;
+  return callToMake(__func__, "event", event, [&]() -> Result<ANeuralNetworksEvent*> {
     // NNAPI does not accept standard input as a fence.
     if (sync_fence_fd <= 0)
       return fail(ErrorCode::kBadData, "The descriptor {} is no fence.", sync_fence_fd);
@@ -229,8 +222,7 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
       return fail(ErrorCode::kBadData, "The descriptor {} cannot be duplicated (errno {}).",
                   sync_fence_fd, errno);
     HEARTH_ASSIGN(auto watched, runtime::watchFence(std::move(fence)));
-    *event = new ANeuralNetworksEvent{std::move(watched), true};
-    return {};
+    return new ANeuralNetworksEvent{std::move(watched), true};
   });
 }
 
