@@ -295,6 +295,17 @@ hearth_start_state publicState(hearth::hal::StartReport::State state) {
   return HEARTH_START_UNCACHED;
 }
 
+// Runs the body of a function that takes a model and options.
+template <typename Body>
+hearth_status withOptions(hearth_error** error, const hearth_model* model,
+                          const hearth_compile_options* options, Body body) noexcept {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
+    return body(read);
+  });
+}
+
 }  // namespace
 
 const hearth::runtime::StartRecord& CompiledSignature::start() const {
@@ -317,10 +328,8 @@ void hearth_compile_options_init(hearth_compile_options* options, size_t size) {
 
 hearth_status hearth_compile(const hearth_model* model, const hearth_compile_options* options,
                              hearth_compilation** compilation, hearth_error** error) {
-  return guarded(error, [&]() -> Status {
-    if (model == nullptr) return nullArgument("model");
+  return withOptions(error, model, options, [&](const hearth_compile_options& read) -> Status {
     if (compilation == nullptr) return nullArgument("compilation");
-    HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
     return compile(*model, read, compilation);
   });
 }
@@ -329,11 +338,9 @@ hearth_status hearth_compile_signatures(const hearth_model* model,
                                         const hearth_compile_options* options,
                                         const char* const* signatures, size_t count,
                                         hearth_compilation** compilations, hearth_error** error) {
-  return guarded(error, [&]() -> Status {
-    if (model == nullptr) return nullArgument("model");
+  return withOptions(error, model, options, [&](const hearth_compile_options& read) -> Status {
     if (signatures == nullptr && count != 0) return nullArgument("signatures");
     if (compilations == nullptr && count != 0) return nullArgument("compilations");
-    HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
     return compileSignatures(*model, read, {signatures, count}, compilations);
   });
 }
@@ -341,10 +348,8 @@ hearth_status hearth_compile_signatures(const hearth_model* model,
 hearth_status hearth_model_explain_start(const hearth_model* model,
                                          const hearth_compile_options* options, char** json,
                                          hearth_error** error) {
-  return guarded(error, [&]() -> Status {
-    if (model == nullptr) return nullArgument("model");
+  return withOptions(error, model, options, [&](const hearth_compile_options& read) -> Status {
     if (json == nullptr) return nullArgument("json");
-    HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
     return explainStart(*model, read, json);
   });
 }
@@ -352,12 +357,10 @@ hearth_status hearth_model_explain_start(const hearth_model* model,
 hearth_status hearth_model_explain_cache(const hearth_model* model,
                                          const hearth_compile_options* options, const char* folder,
                                          const uint8_t* token, char** json, hearth_error** error) {
-  return guarded(error, [&]() -> Status {
-    if (model == nullptr) return nullArgument("model");
+  return withOptions(error, model, options, [&](const hearth_compile_options& read) -> Status {
     if (folder == nullptr) return nullArgument("folder");
     if (token == nullptr) return nullArgument("token");
     if (json == nullptr) return nullArgument("json");
-    HEARTH_ASSIGN(const hearth_compile_options read, readOptions(options));
     return explainCache(*model, read, folder, token, json);
   });
 }
