@@ -39,10 +39,13 @@ std::vector<T> randomValues(size_t count, uint32_t seed) {
 }
 
 struct ConvolutionShape {
-  size_t batch, height, width, kernel, stride, inputChannels, outputChannels;
+  size_t batch, height, width;
+  uint32_t kernel, stride;
+  size_t inputChannels, outputChannels;
 
-  size_t outputHeight() const { return (height + 2 * (kernel / 2) - kernel) / stride + 1; }
-  size_t outputWidth() const { return (width + 2 * (kernel / 2) - kernel) / stride + 1; }
+  uint32_t padding() const { return kernel / 2; }
+  size_t outputHeight() const { return (height + 2 * padding() - kernel) / stride + 1; }
+  size_t outputWidth() const { return (width + 2 * padding() - kernel) / stride + 1; }
   size_t outputs() const { return batch * outputHeight() * outputWidth() * outputChannels; }
   size_t inputs() const { return batch * height * width * inputChannels; }
   size_t weights() const { return outputChannels * kernel * kernel * inputChannels; }
@@ -51,32 +54,44 @@ struct ConvolutionShape {
   }
 };
 
+pthreadpool_t handleOf(ThreadPool* pool) {
+  return pool == nullptr ? nullptr : pool->nativeHandle();
+}
+
+void run(xnn_operator_t op, ThreadPool* pool, const GemmHint* hint) {
+  GemmHintScope scope(hint == nullptr ? GemmHint{} : *hint);
+  EXPECT_EQ(xnn_run_operator(op, handleOf(pool)), xnn_status_success);
+}
+
+// Runs a convolution, with the functions of its type, and deletes it.
+template <typename Reshape, typename Setup, typename T>
+void runConvolution(xnn_operator_t raw, const ConvolutionShape& s, ThreadPool* pool,
+                    const GemmHint* hint, Reshape reshape, Setup setup, const T* input, T* output) {
+  Operator op(raw);
+  size_t workspaceSize = 0, alignment = 0, height = 0, width = 0;
+  EXPECT_EQ(reshape(raw, s.batch, s.height, s.width, &workspaceSize, &alignment, &height, &width,
+                    handleOf(pool)),
+            xnn_status_success);
+  EXPECT_EQ(height * width, s.outputHeight() * s.outputWidth());
+  std::vector<char> workspace(workspaceSize + 64);
+  EXPECT_EQ(setup(raw, workspace.data(), input, output), xnn_status_success);
+  run(raw, pool, hint);
+}
+
 std::vector<float> convolveF32(const ConvolutionShape& s, ThreadPool* pool, const GemmHint* hint) {
   const auto input = randomValues<float>(s.inputs(), 1);
   const auto weights = randomValues<float>(s.weights(), 2);
   const auto bias = randomValues<float>(s.outputChannels, 3);
   std::vector<float> output(s.outputs(), NAN);
-  const auto pad = static_cast<uint32_t>(s.kernel / 2);
-  const auto kernel = static_cast<uint32_t>(s.kernel);
-  const auto stride = static_cast<uint32_t>(s.stride);
+  const uint32_t pad = s.padding();
   xnn_operator_t raw = nullptr;
   EXPECT_EQ(xnn_create_convolution2d_nhwc_f32(
-                pad, pad, pad, pad, kernel, kernel, stride, stride, 1, 1, 1, s.inputChannels,
-                s.outputChannels, s.inputChannels, s.outputChannels, weights.data(), bias.data(),
-                -kInfinity, kInfinity, 0, nullptr, nullptr, &raw),
+                pad, pad, pad, pad, s.kernel, s.kernel, s.stride, s.stride, 1, 1, 1,
+                s.inputChannels, s.outputChannels, s.inputChannels, s.outputChannels,
+                weights.data(), bias.data(), -kInfinity, kInfinity, 0, nullptr, nullptr, &raw),
             xnn_status_success);
-  Operator op(raw);
-  pthreadpool_t handle = pool == nullptr ? nullptr : pool->nativeHandle();
-  size_t workspaceSize = 0, alignment = 0, height = 0, width = 0;
-  EXPECT_EQ(xnn_reshape_convolution2d_nhwc_f32(raw, s.batch, s.height, s.width, &workspaceSize,
-                                               &alignment, &height, &width, handle),
-            xnn_status_success);
-  EXPECT_EQ(height * width, s.outputHeight() * s.outputWidth());
-  std::vector<char> workspace(workspaceSize + 64);
-  EXPECT_EQ(xnn_setup_convolution2d_nhwc_f32(raw, workspace.data(), input.data(), output.data()),
-            xnn_status_success);
-  GemmHintScope scope(hint == nullptr ? GemmHint{} : *hint);
-  EXPECT_EQ(xnn_run_operator(raw, handle), xnn_status_success);
+  runConvolution(raw, s, pool, hint, xnn_reshape_convolution2d_nhwc_f32,
+                 xnn_setup_convolution2d_nhwc_f32, input.data(), output.data());
   return output;
 }
 
@@ -87,27 +102,16 @@ std::vector<int8_t> convolveQs8(const ConvolutionShape& s, ThreadPool* pool, con
   const std::vector<float> scales(s.outputChannels + 16, 0.00005f);
   // One spare row after the output, which the guard may use.
   std::vector<int8_t> output(s.outputs() + s.outputChannels);
-  const auto pad = static_cast<uint32_t>(s.kernel / 2);
-  const auto kernel = static_cast<uint32_t>(s.kernel);
-  const auto stride = static_cast<uint32_t>(s.stride);
+  const uint32_t pad = s.padding();
   xnn_operator_t raw = nullptr;
-  EXPECT_EQ(xnn_create_convolution2d_nhwc_qs8_qc8w(
-                pad, pad, pad, pad, kernel, kernel, stride, stride, 1, 1, 1, s.inputChannels,
-                s.outputChannels, s.inputChannels, s.outputChannels, 3, 1.0f, scales.data(),
-                weights.data(), bias.data(), -5, 1.0f, -128, 127, 0, nullptr, nullptr, &raw),
-            xnn_status_success);
-  Operator op(raw);
-  pthreadpool_t handle = pool == nullptr ? nullptr : pool->nativeHandle();
-  size_t workspaceSize = 0, alignment = 0, height = 0, width = 0;
-  EXPECT_EQ(xnn_reshape_convolution2d_nhwc_qs8_qc8w(raw, s.batch, s.height, s.width, &workspaceSize,
-                                                    &alignment, &height, &width, handle),
-            xnn_status_success);
-  std::vector<char> workspace(workspaceSize + 64);
   EXPECT_EQ(
-      xnn_setup_convolution2d_nhwc_qs8_qc8w(raw, workspace.data(), input.data(), output.data()),
+      xnn_create_convolution2d_nhwc_qs8_qc8w(
+          pad, pad, pad, pad, s.kernel, s.kernel, s.stride, s.stride, 1, 1, 1, s.inputChannels,
+          s.outputChannels, s.inputChannels, s.outputChannels, 3, 1.0f, scales.data(),
+          weights.data(), bias.data(), -5, 1.0f, -128, 127, 0, nullptr, nullptr, &raw),
       xnn_status_success);
-  GemmHintScope scope(hint == nullptr ? GemmHint{} : *hint);
-  EXPECT_EQ(xnn_run_operator(raw, handle), xnn_status_success);
+  runConvolution(raw, s, pool, hint, xnn_reshape_convolution2d_nhwc_qs8_qc8w,
+                 xnn_setup_convolution2d_nhwc_qs8_qc8w, input.data(), output.data());
   output.resize(s.outputs());
   return output;
 }
@@ -123,11 +127,9 @@ std::vector<float> multiplyF32(size_t rows, size_t inputs, size_t outputs, Threa
                                         -kInfinity, kInfinity, 0, nullptr, nullptr, &raw),
       xnn_status_success);
   Operator op(raw);
-  pthreadpool_t handle = pool == nullptr ? nullptr : pool->nativeHandle();
-  EXPECT_EQ(xnn_reshape_fully_connected_nc_f32(raw, rows, handle), xnn_status_success);
+  EXPECT_EQ(xnn_reshape_fully_connected_nc_f32(raw, rows, handleOf(pool)), xnn_status_success);
   EXPECT_EQ(xnn_setup_fully_connected_nc_f32(raw, input.data(), output.data()), xnn_status_success);
-  GemmHintScope scope(hint == nullptr ? GemmHint{} : *hint);
-  EXPECT_EQ(xnn_run_operator(raw, handle), xnn_status_success);
+  run(raw, pool, hint);
   return output;
 }
 

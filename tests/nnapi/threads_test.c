@@ -44,28 +44,34 @@ static ANeuralNetworksMemory* sharedValue; /* of sums[0]: read by all */
 static atomic_bool isOver;
 static atomic_ulong done[MODES];
 
-static uint32_t addOperand(ANeuralNetworksModel* model, uint32_t* count, int32_t code,
-                           uint32_t rank, const uint32_t* dimensions) {
-  const ANeuralNetworksOperandType type = {code, rank, dimensions, 0, 0};
-  CHECK(ANeuralNetworksModel_addOperand(model, &type));
-  return (*count)++;
+/* Begins a model of one operation. Its operands are `count` of these types, the inputs of the
+ * operation and then its output. The last input is an activation. */
+static ANeuralNetworksModel* beginModel(uint32_t count, const ANeuralNetworksOperandType* types) {
+  const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+  ANeuralNetworksModel* model = NULL;
+  CHECK(ANeuralNetworksModel_create(&model));
+  for (uint32_t i = 0; i < count; ++i) CHECK(ANeuralNetworksModel_addOperand(model, &types[i]));
+  CHECK(ANeuralNetworksModel_setOperandValue(model, (int32_t)count - 2, &none, sizeof(none)));
+  return model;
+}
+
+/* Adds the operation. The first `inputs` operands are inputs of the model. */
+static void finishModel(ANeuralNetworksModel* model, ANeuralNetworksOperationType operation,
+                        uint32_t count, uint32_t inputs) {
+  static const uint32_t operands[] = {0, 1, 2, 3, 4};
+  const uint32_t* output = operands + count - 1;
+  CHECK(ANeuralNetworksModel_addOperation(model, operation, count - 1, operands, 1, output));
+  CHECK(ANeuralNetworksModel_identifyInputsAndOutputs(model, inputs, operands, 1, output));
+  CHECK(ANeuralNetworksModel_finish(model));
 }
 
 static ANeuralNetworksModel* makeSumModel(void) {
   const uint32_t dimensions[] = {COUNT};
-  const int32_t none = ANEURALNETWORKS_FUSED_NONE;
-  uint32_t count = 0;
-  ANeuralNetworksModel* model = NULL;
-  CHECK(ANeuralNetworksModel_create(&model));
-  const uint32_t a = addOperand(model, &count, ANEURALNETWORKS_TENSOR_FLOAT32, 1, dimensions);
-  const uint32_t b = addOperand(model, &count, ANEURALNETWORKS_TENSOR_FLOAT32, 1, dimensions);
-  const uint32_t activation = addOperand(model, &count, ANEURALNETWORKS_INT32, 0, NULL);
-  const uint32_t sum = addOperand(model, &count, ANEURALNETWORKS_TENSOR_FLOAT32, 1, dimensions);
-  CHECK(ANeuralNetworksModel_setOperandValue(model, (int32_t)activation, &none, sizeof(none)));
-  const uint32_t inputs[] = {a, b, activation};
-  CHECK(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, inputs, 1, &sum));
-  CHECK(ANeuralNetworksModel_identifyInputsAndOutputs(model, 2, inputs, 1, &sum));
-  CHECK(ANeuralNetworksModel_finish(model));
+  const ANeuralNetworksOperandType tensor = {ANEURALNETWORKS_TENSOR_FLOAT32, 1, dimensions, 0, 0};
+  const ANeuralNetworksOperandType activation = {ANEURALNETWORKS_INT32, 0, NULL, 0, 0};
+  const ANeuralNetworksOperandType types[] = {tensor, tensor, activation, tensor};
+  ANeuralNetworksModel* model = beginModel(4, types);
+  finishModel(model, ANEURALNETWORKS_ADD, 4, 2);
   return model;
 }
 
@@ -75,23 +81,15 @@ static ANeuralNetworksModel* makeLayerModel(void) {
   for (int i = 0; i < COUNT * COUNT; ++i) weights[i] = 1;
   const uint32_t row[] = {1, COUNT};
   const uint32_t square[] = {COUNT, COUNT};
-  const int32_t none = ANEURALNETWORKS_FUSED_NONE;
-  uint32_t count = 0;
-  ANeuralNetworksModel* model = NULL;
-  CHECK(ANeuralNetworksModel_create(&model));
-  const uint32_t x = addOperand(model, &count, ANEURALNETWORKS_TENSOR_FLOAT32, 2, row);
-  const uint32_t w = addOperand(model, &count, ANEURALNETWORKS_TENSOR_FLOAT32, 2, square);
-  const uint32_t b = addOperand(model, &count, ANEURALNETWORKS_TENSOR_FLOAT32, 1, square);
-  const uint32_t activation = addOperand(model, &count, ANEURALNETWORKS_INT32, 0, NULL);
-  const uint32_t y = addOperand(model, &count, ANEURALNETWORKS_TENSOR_FLOAT32, 2, row);
-  CHECK(ANeuralNetworksModel_setOperandValue(model, (int32_t)w, weights, sizeof(weights)));
-  CHECK(ANeuralNetworksModel_setOperandValue(model, (int32_t)b, bias, sizeof(bias)));
-  CHECK(ANeuralNetworksModel_setOperandValue(model, (int32_t)activation, &none, sizeof(none)));
-  const uint32_t inputs[] = {x, w, b, activation};
-  CHECK(
-      ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_FULLY_CONNECTED, 4, inputs, 1, &y));
-  CHECK(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, inputs, 1, &y));
-  CHECK(ANeuralNetworksModel_finish(model));
+  const ANeuralNetworksOperandType types[] = {{ANEURALNETWORKS_TENSOR_FLOAT32, 2, row, 0, 0},
+                                              {ANEURALNETWORKS_TENSOR_FLOAT32, 2, square, 0, 0},
+                                              {ANEURALNETWORKS_TENSOR_FLOAT32, 1, square, 0, 0},
+                                              {ANEURALNETWORKS_INT32, 0, NULL, 0, 0},
+                                              {ANEURALNETWORKS_TENSOR_FLOAT32, 2, row, 0, 0}};
+  ANeuralNetworksModel* model = beginModel(5, types);
+  CHECK(ANeuralNetworksModel_setOperandValue(model, 1, weights, sizeof(weights)));
+  CHECK(ANeuralNetworksModel_setOperandValue(model, 2, bias, sizeof(bias)));
+  finishModel(model, ANEURALNETWORKS_FULLY_CONNECTED, 5, 1);
   return model;
 }
 
