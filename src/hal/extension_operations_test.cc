@@ -7,27 +7,21 @@
 #include <string>
 #include <utility>
 
+#include "hal/testing/stub_devices.h"
+
 namespace hearth::hal {
 namespace {
 
 using graph::OperationType;
 
 // A device that claims to run everything.
-class EagerDevice final : public Device {
+class EagerDevice final : public StubDevice {
  public:
-  explicit EagerDevice(std::vector<std::string> extensions) : extensions_(std::move(extensions)) {}
-  std::string name() const override { return "eager"; }
-  std::string version() const override { return "1"; }
-  DeviceType type() const override { return DeviceType::kAccelerator; }
-  int64_t featureLevel() const override { return 1000007; }
-  Capabilities capabilities() const override { return {}; }
+  explicit EagerDevice(std::vector<std::string> extensions)
+      : StubDevice("eager"), extensions_(std::move(extensions)) {}
   std::vector<std::string> supportedExtensions() const override { return extensions_; }
   Result<std::vector<OperationSupport>> supportedOperations(const graph::Model& model) override {
     return std::vector<OperationSupport>(model.main().operations.size(), {true, "", ""});
-  }
-  Result<std::shared_ptr<PreparedModel>> prepareModel(std::shared_ptr<const graph::Model>,
-                                                      const PrepareOptions&, Cache) override {
-    return fail(ErrorCode::kUnsupported, "It prepares nothing.");
   }
 
  private:

@@ -12,6 +12,7 @@
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/reference/reference_device.h"
 #include "hal/extension_operations.h"
+#include "hal/testing/stub_devices.h"
 #include "ops/custom_operator.h"
 #include "runtime/partitioned_model.h"
 
@@ -43,15 +44,14 @@ class AddOne final : public ops::CustomOperator, public ops::CustomNode {
 };
 
 // A fast device that claims to run everything.
-class EagerDevice final : public hal::Device {
+class EagerDevice final : public hal::ForwardingDevice {
  public:
-  explicit EagerDevice(std::vector<std::string> extensions) : extensions_(std::move(extensions)) {}
+  explicit EagerDevice(std::vector<std::string> extensions)
+      : ForwardingDevice(drivers::reference::createDevice()), extensions_(std::move(extensions)) {}
   std::string name() const override { return "eager"; }
-  std::string version() const override { return "1"; }
   hal::DeviceType type() const override { return hal::DeviceType::kAccelerator; }
-  int64_t featureLevel() const override { return device_->featureLevel(); }
   hal::Capabilities capabilities() const override {
-    hal::Capabilities capabilities = device_->capabilities();
+    hal::Capabilities capabilities = ForwardingDevice::capabilities();
     for (auto& [type, performance] : capabilities.operandPerformance) performance.execTime = 0.001f;
     return capabilities;
   }
@@ -60,14 +60,8 @@ class EagerDevice final : public hal::Device {
       const graph::Model& model) override {
     return std::vector<hal::OperationSupport>(model.main().operations.size(), {true, "", ""});
   }
-  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
-      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-      hal::Cache cache) override {
-    return device_->prepareModel(std::move(model), options, std::move(cache));
-  }
 
  private:
-  const std::shared_ptr<hal::Device> device_ = drivers::reference::createDevice();
   const std::vector<std::string> extensions_;
 };
 

@@ -15,6 +15,7 @@
 #include "base/format.h"
 #include "drivers/reference/reference_device.h"
 #include "hal/driver_entry.h"
+#include "hal/testing/stub_devices.h"
 #include "hal/testing/test_driver.h"
 
 namespace hearth::runtime {
@@ -141,23 +142,10 @@ TEST(DeviceManagerTest, TheErrorForAnUnknownDeviceNamesAllDevices) {
 
 // A device that answers with the given number of cache files, or with an error, and with the given
 // types of extensions.
-class AnsweringDevice final : public hal::Device {
+class AnsweringDevice final : public hal::StubDevice {
  public:
   AnsweringDevice(std::string name, Result<hal::CacheFileCounts> counts)
-      : name_(std::move(name)), counts_(std::move(counts)) {}
-  std::string name() const override { return name_; }
-  std::string version() const override { return "1"; }
-  hal::DeviceType type() const override { return hal::DeviceType::kOther; }
-  int64_t featureLevel() const override { return 1000007; }
-  hal::Capabilities capabilities() const override { return {}; }
-  Result<std::vector<hal::OperationSupport>> supportedOperations(const graph::Model&) override {
-    return fail(ErrorCode::kUnsupported, "It supports nothing.");
-  }
-  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(std::shared_ptr<const graph::Model>,
-                                                           const hal::PrepareOptions&,
-                                                           hal::Cache) override {
-    return fail(ErrorCode::kUnsupported, "It prepares nothing.");
-  }
+      : StubDevice(std::move(name)), counts_(std::move(counts)) {}
   Result<hal::CacheFileCounts> numberOfCacheFilesNeeded() const override { return counts_; }
   std::vector<std::string> supportedExtensions() const override {
     return {"com.example", "hearth.tflite"};
@@ -167,7 +155,6 @@ class AnsweringDevice final : public hal::Device {
   std::vector<hal::ExtensionOperandType> types;
 
  private:
-  const std::string name_;
   const Result<hal::CacheFileCounts> counts_;
 };
 

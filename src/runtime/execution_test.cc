@@ -10,6 +10,7 @@
 
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/reference/reference_device.h"
+#include "hal/testing/stub_devices.h"
 #include "runtime/compilation.h"
 
 namespace hearth::runtime {
@@ -139,12 +140,11 @@ TEST_P(ExecutionTest, DeclaredShapesThatConflictAreFailedOperations) {
 }
 
 // The reference, as a faster device that supports additions only.
-class Adder final : public hal::Device {
+class Adder final : public hal::ForwardingDevice {
  public:
+  Adder() : ForwardingDevice(drivers::reference::createDevice()) {}
   std::string name() const override { return "adder"; }
-  std::string version() const override { return "1"; }
   hal::DeviceType type() const override { return hal::DeviceType::kAccelerator; }
-  int64_t featureLevel() const override { return 31; }
   hal::Capabilities capabilities() const override {
     hal::Capabilities capabilities;
     capabilities.operandPerformance[OperandType::kTensorFloat32] = {0.1f, 0.1f};
@@ -157,14 +157,6 @@ class Adder final : public hal::Device {
       support.push_back({operation.type == OperationType::kAdd, "", ""});
     return support;
   }
-  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
-      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-      hal::Cache cache) override {
-    return reference_->prepareModel(std::move(model), options, std::move(cache));
-  }
-
- private:
-  const std::shared_ptr<hal::Device> reference_ = drivers::reference::createDevice();
 };
 
 // y = relu(x + state), state += x. Two devices compute parts of the model and share its state.

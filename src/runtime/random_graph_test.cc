@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "hal/cts/guarded_memory.h"
 #include "hal/interpreted_model.h"
+#include "hal/testing/stub_devices.h"
 #include "ops/half.h"
 #include "runtime/device_manager.h"
 #include "runtime/partitioned_model.h"
@@ -26,34 +27,21 @@ using hal::cts::GuardedMemory;
 using Tensors = std::vector<std::vector<uint8_t>>;
 
 // A device that supports only the chosen operations of one model.
-class PickyDevice final : public hal::Device {
+class PickyDevice final : public hal::ForwardingDevice {
  public:
   PickyDevice(std::shared_ptr<hal::Device> device, std::vector<bool> takes)
-      : device_(std::move(device)), takes_(std::move(takes)) {}
-  std::string name() const override { return device_->name(); }
-  std::string version() const override { return device_->version(); }
-  hal::DeviceType type() const override { return device_->type(); }
-  int64_t featureLevel() const override { return device_->featureLevel(); }
-  hal::Capabilities capabilities() const override { return device_->capabilities(); }
-  std::vector<std::string> supportedExtensions() const override {
-    return device_->supportedExtensions();
-  }
+      : ForwardingDevice(std::move(device)), takes_(std::move(takes)) {}
   Result<std::vector<hal::OperationSupport>> supportedOperations(
       const graph::Model& model) override {
-    HEARTH_ASSIGN(std::vector<hal::OperationSupport> support, device_->supportedOperations(model));
+    HEARTH_ASSIGN(std::vector<hal::OperationSupport> support,
+                  ForwardingDevice::supportedOperations(model));
     for (size_t i = 0; i < takes_.size(); ++i)
       if (!takes_[i]) support[i] = {false, "", "The test keeps it."};
     return support;
   }
-  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
-      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-      hal::Cache cache) override {
-    return device_->prepareModel(std::move(model), options, std::move(cache));
-  }
 
  private:
-  std::shared_ptr<hal::Device> device_;
-  std::vector<bool> takes_;
+  const std::vector<bool> takes_;
 };
 
 Result<Tensors> run(const RandomGraph& graph, hal::PreparedModel& prepared) {

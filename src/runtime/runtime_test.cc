@@ -9,6 +9,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "hal/testing/stub_devices.h"
 #include "runtime/compilation.h"
 #include "runtime/execution.h"
 
@@ -96,14 +97,11 @@ class TestPrepared final : public hal::PreparedModel {
   Behaviour* behaviour_;
 };
 
-class TestDevice final : public hal::Device {
+class TestDevice final : public hal::StubDevice {
  public:
   TestDevice(std::string name, Behaviour* behaviour)
-      : name_(std::move(name)), behaviour_(behaviour) {}
-  std::string name() const override { return name_; }
-  std::string version() const override { return "1"; }
+      : StubDevice(std::move(name)), behaviour_(behaviour) {}
   hal::DeviceType type() const override { return hal::DeviceType::kCpu; }
-  int64_t featureLevel() const override { return 31; }
   hal::Capabilities capabilities() const override {
     hal::Capabilities capabilities;
     capabilities.operandPerformance[graph::OperandType::kTensorInt32].execTime =
@@ -130,8 +128,7 @@ class TestDevice final : public hal::Device {
   }
 
  private:
-  std::string name_;
-  Behaviour* behaviour_;
+  Behaviour* const behaviour_;
 };
 
 class RuntimeTest : public testing::Test {

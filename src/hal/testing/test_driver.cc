@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "hal/driver_entry.h"
+#include "hal/testing/stub_devices.h"
 
 HEARTH_DRIVER_EXPORT hearth::hal::TestDriverCounts hearth_test_driver_counts;
 hearth::hal::TestDriverCounts hearth_test_driver_counts;
@@ -15,20 +16,9 @@ hearth::hal::TestDriverCounts hearth_test_driver_counts;
 namespace hearth::hal {
 namespace {
 
-class TestDevice final : public Device {
+class TestDevice final : public StubDevice {
  public:
-  std::string name() const override { return "test-device"; }
-  std::string version() const override { return "1"; }
-  DeviceType type() const override { return DeviceType::kOther; }
-  int64_t featureLevel() const override { return 1000007; }
-  Capabilities capabilities() const override { return {}; }
-  Result<std::vector<OperationSupport>> supportedOperations(const graph::Model&) override {
-    return fail(ErrorCode::kUnsupported, "The device test-device supports nothing.");
-  }
-  Result<std::shared_ptr<PreparedModel>> prepareModel(std::shared_ptr<const graph::Model>,
-                                                      const PrepareOptions&, Cache) override {
-    return fail(ErrorCode::kUnsupported, "The device test-device prepares nothing.");
-  }
+  TestDevice() : StubDevice("test-device") {}
   void warmUp() override {
     hearth_test_driver_counts.warmingThread = ::gettid();
     ++hearth_test_driver_counts.warmUps;

@@ -7,27 +7,20 @@
 
 #include <cstring>
 
+#include "hal/testing/stub_devices.h"
+
 namespace hearth::conformance {
 namespace {
 
 // A device whose second call kills its process, and whose third call hangs.
-class UnreliableDevice final : public hal::Device {
+class UnreliableDevice final : public hal::StubDevice {
  public:
-  std::string name() const override { return "unreliable"; }
-  std::string version() const override { return "1"; }
-  hal::DeviceType type() const override { return hal::DeviceType::kOther; }
-  int64_t featureLevel() const override { return 1000007; }
-  hal::Capabilities capabilities() const override { return {}; }
+  UnreliableDevice() : StubDevice("unreliable") {}
   Result<std::vector<hal::OperationSupport>> supportedOperations(const graph::Model&) override {
     ++calls_;
     if (calls_ == 2) ::raise(SIGKILL);
     if (calls_ == 3) ::pause();
     return fail(ErrorCode::kUnsupported, "This is call {}.", calls_);
-  }
-  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(std::shared_ptr<const graph::Model>,
-                                                           const hal::PrepareOptions&,
-                                                           hal::Cache) override {
-    return fail(ErrorCode::kUnsupported, "It prepares nothing.");
   }
 
  private:
