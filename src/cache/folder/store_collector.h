@@ -25,12 +25,13 @@ struct PruneReport {
   uint64_t bytesFreed = 0, bytesLeft = 0;
 };
 
-// Removes from a writable store, in this order: leftovers of killed processes; damaged plans;
-// segments of no plan beyond their age; plans that were unused for too long, with the segments that
-// no other plan uses. Then, while there is too much: segments of no plan, oldest first, but none of
-// the last ten minutes; plans of other builds than `current`; all other plans, least recently used
-// first. A plan that a loaded model uses stays, with its segments. Mappings of removed segments
-// stay valid. One process collects at a time; the caller holds BuildLock::tryLockCollection.
+// Evicts: removes from a writable store, in this order: leftovers of killed processes; damaged
+// plans; segments of no plan beyond their age; plans that were unused for too long, with the
+// segments that no other plan uses. Then, while there is too much: segments of no plan, oldest
+// first, but none of the last ten minutes; plans of other builds than `current`; all other plans,
+// least recently used first. A plan that a loaded model uses stays, with its segments. Mappings of
+// removed segments stay valid. One process collects at a time; the caller holds
+// BuildLock::tryLockCollection.
 PruneReport collect(const StoreFolder& folder, const BuildFingerprint& current,
                     const PruneOptions& options);
 

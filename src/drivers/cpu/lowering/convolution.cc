@@ -395,6 +395,8 @@ constexpr size_t kMostTableBytes = size_t{1} << 20;
 
 }  // namespace
 
+// Offers the layer to the kernels, the fastest first: each add…() takes it or returns false, and
+// says where it is declared what it takes. XNNPACK's kernel comes last.
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution) {
   Convolution g = convolution;
   const graph::Operand& input = builder->operand(g.input);
