@@ -72,7 +72,8 @@ Status ModelContents::hash(Pool& pool) {
   const std::lock_guard lock(mutex_);
   if (pool.source) hashedBytes_ += store_.counters().bytesHashed - before;
   pool.digest = digest;
-  pool.tags = std::move(tags);
+  // None where the digest was recalled without reading.
+  if (tags) pool.tags = std::move(tags);
   return {};
 }
 
@@ -114,6 +115,7 @@ Result<bool> ModelContents::isSame(Pool& pool) {
     return pool.source->isUnchanged();
   }
   Pool now = pool;
+  now.tags.reset();
   if (now.source) {
     const auto gaps = pool.source->gaps();
     now.source = sourceOf(*now.memory, {gaps.begin(), gaps.end()});
@@ -124,7 +126,12 @@ Result<bool> ModelContents::isSame(Pool& pool) {
   }
   HEARTH_TRY(hash(now));
   if (pool.digest) return now.digest == pool.digest;
-  // The new tags are of the very bytes that were hashed.
+  // The new tags are of the very bytes that were hashed, unless the digest was recalled: the file
+  // has become old enough meanwhile, and another start has hashed it.
+  if (pool.tags && !now.tags) {
+    HEARTH_TRY(tag(now));
+    if (!now.source->isUnchanged()) return false;
+  }
   if (now.tags != pool.tags) return false;
   const std::lock_guard lock(mutex_);
   pool.digest = now.digest;

@@ -247,6 +247,21 @@ TEST_P(ChangedModelTest, AFileThatStaysTheSameIsKept) {
   EXPECT_EQ(warm.hashedBytes, 0u) << "It was hashed in the background of the first start.";
 }
 
+// Another start hashes the file before this one has confirmed that it is the same.
+TEST_P(ChangedModelTest, AFileThatBecomesOldEnoughWhileItIsPackedIsKept) {
+  write(9);
+  expectStart(file(), 9);  // from now on a store has tags
+  std::filesystem::remove(path());
+  write(1);
+  compileAndThen(file(), 1, [&] {
+    setAged();
+    const auto same = base::Descriptor::open(path(), O_RDONLY).value();
+    EXPECT_TRUE(store()->contentHash(same.get(), 0, kBytes));
+  });
+  const hal::StartReport warm = expectStart(file(), 1);
+  EXPECT_EQ(warm.state, State::kWarm) << warm.reason;
+}
+
 // Two mounts in one process; the first is still in use.
 TEST_P(ChangedModelTest, PackingsAreNotSharedWithAnotherImagesModel) {
   setOnImage(0x73717368, 1, 10);
