@@ -15,6 +15,7 @@
 #include "drivers/cpu/microkernels/avx2_gemm.h"
 #include "drivers/cpu/microkernels/avx2_qd8_row.h"
 #include "drivers/cpu/microkernels/avx2_strassen.h"
+#include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/testing/reference_comparison.h"
 #include "drivers/cpu/weights/packed_panels.h"
 #include "drivers/cpu/weights/packed_weights.h"
@@ -33,6 +34,7 @@ class Qd8GemmTest : public testing::TestWithParam<Shape> {
  protected:
   void SetUp() override {
     if (!hasQd8Gemm() && !hasAvx2Gemm()) GTEST_SKIP() << "this CPU or XNNPACK does without";
+    ASSERT_TRUE(initializeXnnpack());
   }
 };
 
@@ -92,14 +94,17 @@ TEST_P(Qd8GemmTest, EqualsXnnpack) {
         ASSERT_EQ(output[row * stride + column], 77.0f);
     }
   };
-  if (hasQd8Gemm()) {
-    Qd8Gemm product;
+  const auto describe = [&](auto& product) {
     product.packed = packed.bytesOf(place).data();
     product.inputs = shape.inputs;
     product.columns = shape.columns;
     product.lowest = shape.lowest;
     product.highest = shape.highest;
     product.outputStride = stride;
+  };
+  if (hasQd8Gemm()) {
+    Qd8Gemm product;
+    describe(product);
     ASSERT_LE(product.panels() * product.panelBytes(), packed.bytesOf(place).size());
     const size_t rowBytes = qd8RowBytes(shape.inputs);
     std::vector<uint8_t> prepared(shape.rows * rowBytes);
@@ -112,12 +117,7 @@ TEST_P(Qd8GemmTest, EqualsXnnpack) {
   }
   if (hasAvx2Qd8Panels()) {
     Avx2Qd8Panels product;
-    product.packed = packed.bytesOf(place).data();
-    product.inputs = shape.inputs;
-    product.columns = shape.columns;
-    product.lowest = shape.lowest;
-    product.highest = shape.highest;
-    product.outputStride = stride;
+    describe(product);
     ASSERT_LE(product.panels() * product.panelBytes(), packed.bytesOf(place).size());
     std::vector<uint8_t> prepared(strassenRowBytes(product, shape.rows));
     std::vector<uint8_t> scratch(strassenScratch(product, shape.rows));
