@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "cache/open_store.h"
@@ -188,6 +190,44 @@ TEST_F(OtherVersionTest, SegmentsThatAreGoneOrWrongArePackedAgain) {
     EXPECT_EQ(second.mappedBytes, 0u);
     EXPECT_GE(packedBytes(second), kLayers * kWeightBytes);
     EXPECT_EQ(start({5, 3, 4}).state, State::kWarm);
+  }
+}
+
+// What a new version takes over is checked in the background like what a warm start maps.
+TEST_F(OtherVersionTest, WrongBytesThatWereTakenOverAreFoundAndPackedAgain) {
+  for (const auto preparation : {hal::Preparation::kWhole, hal::Preparation::kJustInTime}) {
+    std::filesystem::remove_all(root());
+    start({2, 3, 4});
+    for (const auto& file : std::filesystem::recursive_directory_iterator(root() / "segments")) {
+      if (!file.is_regular_file() || file.file_size() < kWeightBytes) continue;
+      std::vector<uint8_t> bytes = cache::readFile(file.path());
+      bytes[kWeightBytes / 2 + 3] ^= 0x40;  // the exponent of a weight
+      std::filesystem::permissions(file.path(), std::filesystem::perms(0600));
+      cache::writeFile(file.path(), bytes);
+      std::filesystem::permissions(file.path(), std::filesystem::perms(0400));
+    }
+    hal::PrepareOptions options;
+    options.preparation = preparation;
+    options.driverOptions = storeOptions().toTexts();
+    const memory::PoolRef pool = file(constants({5, 3, 4}));
+    const auto prepared = device_->prepareModel(
+        layerChainOver(pool, {kWidth, kWidth, kWidth, kWidth}), options, hal::Cache());
+    ASSERT_TRUE(prepared) << prepared.error().toString();
+    const std::vector<float> input(kWidth, 1.0f);
+    std::vector<float> output = runOnce(**prepared, input, kWidth);
+    EXPECT_GE((*prepared)->startReport().mappedBytes, kWeightBytes);
+    // Nobody asks for the check, or waits for it.
+    const auto isRight = [&] {
+      return testing::Matches(Each(FloatNear(60, 1e-3f)))(output);
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    while (!isRight() && std::chrono::steady_clock::now() - begin < std::chrono::minutes(1)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      output = runOnce(**prepared, input, kWidth);
+    }
+    EXPECT_TRUE(isRight());
+    EXPECT_GE(store()->counters().segmentsCorrupt, 1u);
+    store()->settle();
   }
 }
 

@@ -163,6 +163,9 @@ void WeightSession::takeFromOtherVersion() {
         if (entry == nullptr) return std::nullopt;
         const cache::FoundSegment found = store->find(entry->segment);
         if (!found) return std::nullopt;
+        // Not left to the prefetch of populate(): kernels that are built just in time take segments
+        // later than that, and a prefetch may end before.
+        store->checkFound();
         {
           const std::lock_guard lock(taken->mutex);
           taken->segments.push_back(found.segment);
