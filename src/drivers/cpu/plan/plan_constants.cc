@@ -11,9 +11,9 @@
 namespace hearth::cpu {
 namespace {
 
-// Packings of fewer bytes of constants are not looked for in other versions of a model: they hardly
-// ever become segments of their own.
-constexpr uint64_t kDescribedBytes = PackedWeights::kOwnSegment / 4;
+// Packings of fewer bytes of constants are not looked for in other versions of a model: to make
+// them takes no longer.
+constexpr uint64_t kDescribedBytes = uint64_t{16} << 10;
 
 std::atomic<uint64_t> nextNumber = 0;
 
@@ -116,7 +116,7 @@ std::shared_ptr<const base::Sha256Digest> PlanConstants::packingSource(
   auto source = std::make_shared<const base::Sha256Digest>(name.finish());
   uint64_t bytes = 0;
   for (const PackingSource::Range& range : content.ranges) bytes += range.length;
-  if (bytes >= kDescribedBytes) {
+  if (bytes >= kDescribedBytes && weights_->notesSources()) {
     content.attributes = attributes.finish();
     weights_->describe(*source, std::move(content));
   }

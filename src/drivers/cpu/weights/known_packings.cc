@@ -3,14 +3,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include "cache/store/store_facts.h"
 
 namespace hearth::cpu {
 namespace {
 
-constexpr size_t kEntryBytes =
-    sizeof(base::Sha256Digest) + sizeof(cache::SegmentKey::bytes) + sizeof(uint32_t);
+constexpr size_t kEntryBytes = sizeof(base::Sha256Digest) + sizeof(cache::SegmentKey::bytes) +
+                               2 * sizeof(uint64_t) + sizeof(uint32_t);
 
 }  // namespace
 
@@ -27,6 +29,8 @@ KnownPackings KnownPackings::parse(std::span<const uint8_t> bytes) {
     };
     take(content);
     take(entry.segment.bytes);
+    take(entry.offset);
+    take(entry.size);
     take(entry.seed);
     known.add(content, entry);
   }
@@ -34,16 +38,21 @@ KnownPackings KnownPackings::parse(std::span<const uint8_t> bytes) {
 }
 
 std::vector<uint8_t> KnownPackings::encoded() const {
+  std::vector<std::pair<base::Sha256Digest, Entry>> kept(entries_.begin(), entries_.end());
+  std::ranges::stable_sort(kept, std::greater(),
+                           [](const auto& known) { return known.second.size; });
+  kept.resize(std::min<size_t>(kept.size(), cache::kFactLimits.maxValueBytes / kEntryBytes));
   std::vector<uint8_t> bytes;
-  bytes.reserve(std::min<size_t>(entries_.size() * kEntryBytes, cache::kFactLimits.maxValueBytes));
+  bytes.reserve(kept.size() * kEntryBytes);
   const auto put = [&](const auto& value) {
     const auto* const from = reinterpret_cast<const uint8_t*>(&value);
     bytes.insert(bytes.end(), from, from + sizeof value);
   };
-  for (const auto& [content, entry] : entries_) {
-    if (bytes.size() + kEntryBytes > cache::kFactLimits.maxValueBytes) break;
+  for (const auto& [content, entry] : kept) {
     put(content);
     put(entry.segment.bytes);
+    put(entry.offset);
+    put(entry.size);
     put(entry.seed);
   }
   return bytes;

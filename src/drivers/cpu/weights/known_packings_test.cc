@@ -18,13 +18,16 @@ TEST(KnownPackingsTest, BytesKeepTheEntries) {
   KnownPackings known;
   EXPECT_TRUE(known.empty());
   EXPECT_TRUE(KnownPackings::parse(known.encoded()).empty());
-  for (uint32_t i = 0; i < 100; ++i) known.add(digest(i), {{digest(1000 + i)}, i});
+  for (uint32_t i = 0; i < 100; ++i)
+    known.add(digest(i), {{digest(1000 + i)}, 64 * i, 2000 + i, i});
   const KnownPackings read = KnownPackings::parse(known.encoded());
   EXPECT_EQ(read.size(), 100u);
   for (uint32_t i = 0; i < 100; ++i) {
     const KnownPackings::Entry* const entry = read.find(digest(i));
     ASSERT_NE(entry, nullptr);
     EXPECT_EQ(entry->segment, cache::SegmentKey{digest(1000 + i)});
+    EXPECT_EQ(entry->offset, 64 * i);
+    EXPECT_EQ(entry->size, 2000 + i);
     EXPECT_EQ(entry->seed, i);
   }
   EXPECT_EQ(read.find(digest(100)), nullptr);
@@ -32,15 +35,18 @@ TEST(KnownPackingsTest, BytesKeepTheEntries) {
 
 TEST(KnownPackingsTest, NoMoreThanAFactHoldsIsKept) {
   KnownPackings known;
-  for (uint32_t i = 0; i < 1000; ++i) known.add(digest(i), {{digest(i)}, 0});
+  for (uint32_t i = 0; i < 1000; ++i) known.add(digest(i), {{digest(i)}, 0, i + 1, 0});
   const std::vector<uint8_t> bytes = known.encoded();
   EXPECT_LE(bytes.size(), cache::kFactLimits.maxValueBytes);
-  EXPECT_GT(KnownPackings::parse(bytes).size(), 200u);
+  const KnownPackings read = KnownPackings::parse(bytes);
+  EXPECT_GT(read.size(), 150u);
+  for (uint32_t i = 0; i < 1000; ++i)
+    EXPECT_EQ(read.find(digest(i)) != nullptr, i >= 1000 - read.size()) << i;
 }
 
 TEST(KnownPackingsTest, MalformedBytesGiveNone) {
   KnownPackings known;
-  known.add(digest(1), {{digest(2)}, 3});
+  known.add(digest(1), {{digest(2)}, 0, 64, 3});
   std::vector<uint8_t> bytes = known.encoded();
   for (size_t size = 1; size < bytes.size(); ++size)
     EXPECT_TRUE(KnownPackings::parse(std::span(bytes).first(size)).empty());

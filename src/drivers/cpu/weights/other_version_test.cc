@@ -32,11 +32,16 @@ constexpr size_t kWeightBytes = size_t{kWidth} * kWidth * sizeof(float);
 constexpr size_t kLayerBytes = kWeightBytes + kWidth * sizeof(float);
 
 // Layers that multiply the sum of their inputs, all equal, by these numbers. The biases are 0.
-std::vector<uint8_t> constants(const std::vector<float>& factors) {
-  std::vector<uint8_t> bytes(kLayers * kLayerBytes);
-  for (size_t i = 0; i < kLayers; ++i) {
-    const std::vector<float> weights(kWeightBytes / sizeof(float), factors[i] / kWidth);
-    std::memcpy(bytes.data() + i * kLayerBytes, weights.data(), kWeightBytes);
+std::vector<uint8_t> constants(const std::vector<float>& factors, uint32_t width = kWidth) {
+  const std::vector<float> biases(width);
+  std::vector<uint8_t> bytes;
+  const auto append = [&](const std::vector<float>& values) {
+    const auto* const from = reinterpret_cast<const uint8_t*>(values.data());
+    bytes.insert(bytes.end(), from, from + values.size() * sizeof(float));
+  };
+  for (const float factor : factors) {
+    append(std::vector<float>(size_t{width} * width, factor / static_cast<float>(width)));
+    append(biases);
   }
   return bytes;
 }
@@ -103,16 +108,22 @@ class OtherVersionTest : public cache::StoreTest {
     return memory::Pool::openFile(path).value();
   }
   hal::StartReport start(const std::shared_ptr<const graph::Model>& model,
-                         const std::vector<float>& input, float expected) {
+                         const std::vector<float>& input, float expected, size_t outputs = kWidth) {
     hal::PrepareOptions options;
     options.threads = 2;
     options.driverOptions = storeOptions().toTexts();
     const auto prepared = device_->prepareModel(model, options, hal::Cache());
     EXPECT_TRUE(prepared) << prepared.error().toString();
     if (!prepared) return {};
-    EXPECT_THAT(runOnce(**prepared, input, kWidth), Each(FloatNear(expected, 1e-3f)));
+    EXPECT_THAT(runOnce(**prepared, input, outputs), Each(FloatNear(expected, 1e-3f)));
     store()->settle();
     return (*prepared)->startReport();
+  }
+  size_t segmentFiles() const {
+    size_t files = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root() / "segments"))
+      files += entry.is_regular_file() ? 1 : 0;
+    return files;
   }
   static uint64_t packedBytes(const hal::StartReport& report) {
     uint64_t sum = 0;
@@ -159,6 +170,36 @@ TEST_F(OtherVersionTest, ABundleHasOneVersionOnly) {
   const hal::StartReport second = start({5, 3, 4});
   EXPECT_EQ(second.mappedBytes, 0u);
   EXPECT_GE(packedBytes(second), kLayers * kWeightBytes);
+}
+
+// Packings that share a segment, two or three of which a change leaves as they are.
+TEST_F(OtherVersionTest, SmallPackingsAreTakenOverFromTheSegmentThatTheyShare) {
+  constexpr uint32_t kNarrow = 256;
+  constexpr uint64_t kBytes = uint64_t{kNarrow} * kNarrow * sizeof(float);
+  const auto start = [&](const std::vector<float>& factors) {
+    float product = 1;
+    for (const float factor : factors) product *= factor;
+    return this->start(layerChainOver(file(constants(factors, kNarrow)),
+                                      std::vector<uint32_t>(factors.size() + 1, kNarrow)),
+                       std::vector<float>(kNarrow, 1.0f), product, kNarrow);
+  };
+  EXPECT_GE(packedBytes(start({2, 3, 4, 1})), 4 * kBytes);
+  EXPECT_EQ(segmentFiles(), 1u);
+  // A constant shares blocks of 64 KiB with its neighbours.
+  const hal::StartReport second = start({5, 3, 4, 1});
+  EXPECT_EQ(second.reason, "model changed");
+  EXPECT_GE(second.mappedBytes, 2 * kBytes);
+  EXPECT_LT(packedBytes(second), 3 * kBytes);
+  EXPECT_EQ(segmentFiles(), 2u);
+  // From the segments of both.
+  const hal::StartReport third = start({5, 3, 4, 7});
+  EXPECT_GE(third.mappedBytes, 2 * kBytes);
+  EXPECT_LT(packedBytes(third), 3 * kBytes);
+  for (const auto& factors : {std::vector<float>{2, 3, 4, 1}, {5, 3, 4, 1}, {5, 3, 4, 7}}) {
+    const hal::StartReport again = start(factors);
+    EXPECT_EQ(again.state, State::kWarm) << again.reason;
+    EXPECT_EQ(packedBytes(again), 0u);
+  }
 }
 
 // A table is read in place, so nothing that is packed depends on it.

@@ -120,6 +120,7 @@ void PackedWeights::preset(WeightPlace place, PackedPlace packed) {
 }
 
 void PackedWeights::describe(const base::Sha256Digest& source, PackingSource described) {
+  if (!notesSources_) return;
   const std::lock_guard lock(mutex_);
   std::shared_ptr<const PackingSource>& known = described_[source];
   if (known == nullptr) known = std::make_shared<const PackingSource>(std::move(described));
@@ -134,7 +135,7 @@ std::shared_ptr<const PackingSource> PackedWeights::description(
 
 // Notes the source of the place, and gives the place what the finder has for it.
 void PackedWeights::take(WeightPlace place, const base::Sha256Digest* source) {
-  if (source == nullptr) return;
+  if (source == nullptr || !notesSources_) return;
   const std::shared_ptr<const PackingSource> described = description(*source);
   if (described == nullptr) return;
   {

@@ -78,6 +78,9 @@ class PackedWeights {
   // where alignment, seed or size do not fit, the place is packed anew.
   void preset(WeightPlace place, PackedPlace packed);
 
+  // From now on describe() has an effect. Set it before the creation calls.
+  void noteSources() { notesSources_ = true; }
+  bool notesSources() const { return notesSources_; }
   // Notes what the packing that creation calls name by this digest is made from.
   void describe(const base::Sha256Digest& source, PackingSource described);
   // What describe() was told of a packing; null for others.
@@ -228,6 +231,7 @@ class PackedWeights {
   xnn_weights_cache_provider* provider_;
   std::function<void(const std::shared_ptr<PackedSegment>&)> onPacked_;
   Finder finder_;
+  bool notesSources_ = false;
   bool isSealed_ = false;
   mutable base::Mutex mutex_;
   std::map<WeightPlace, PackedPlace> places_;

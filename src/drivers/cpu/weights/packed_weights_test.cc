@@ -16,6 +16,7 @@ constexpr WeightPlace kPlace = {0, 0};
 class TakenPackingTest : public testing::Test {
  protected:
   void takes(size_t found) {
+    weights_.noteSources();
     weights_.describe(source_, {source_, {{0, 0, kBytes}}});
     weights_.takeFrom([found](const PackingSource&) -> std::optional<PackedPlace> {
       const auto segment = PackedSegment::allocate(found).value();

@@ -27,7 +27,7 @@ namespace start_reason = hal::start_reason;
 constexpr uint64_t kWorthKeeping = uint64_t{64} << 10;
 
 // The fact of a model's structure that holds KnownPackings.
-constexpr std::string_view kPackingsFact = "packings";
+constexpr std::string_view kPackingsFact = "places of packings";
 
 uint64_t constantBytes(const graph::Model& model) {
   uint64_t bytes = 0;
@@ -40,7 +40,8 @@ uint64_t constantBytes(const graph::Model& model) {
 
 struct TakenSegments {
   base::Mutex mutex;
-  std::vector<cache::SegmentRef> segments;
+  std::map<cache::SegmentKey, std::shared_ptr<PackedSegment>> segments;
+  std::vector<cache::SegmentRef> unread;  // those that are to be prefetched
 };
 
 WeightSession::WeightSession(std::shared_ptr<cache::SegmentStore> store,
@@ -136,6 +137,7 @@ void WeightSession::tryToLoad(bool publishesLast) {
   }
   outcome_->setCold(
       reason);  // a corrupt object is removed when it is found: the second look misses it
+  weights_->noteSources();
   takeFromOtherVersion();
   isKept_ = true;
   publishesLast_ = publishesLast;
@@ -161,34 +163,38 @@ void WeightSession::takeFromOtherVersion() {
         const auto content = source.content(tags);
         const KnownPackings::Entry* const entry = content ? known.find(*content) : nullptr;
         if (entry == nullptr) return std::nullopt;
-        const cache::FoundSegment found = store->find(entry->segment);
-        if (!found) return std::nullopt;
-        // Not left to the prefetch of populate(): kernels that are built just in time take segments
-        // later than that, and a prefetch may end before.
-        store->checkFound();
-        {
-          const std::lock_guard lock(taken->mutex);
-          taken->segments.push_back(found.segment);
+        const std::lock_guard lock(taken->mutex);
+        std::shared_ptr<PackedSegment>& segment = taken->segments[entry->segment];
+        if (segment == nullptr) {
+          const cache::FoundSegment found = store->find(entry->segment);
+          if (!found) return std::nullopt;
+          // Not left to the prefetch of populate(): kernels that are built just in time take
+          // segments later than that, and a prefetch may end before.
+          store->checkFound();
+          segment = std::make_shared<PackedSegment>(found.segment);
+          taken->unread.push_back(found.segment);
         }
-        return PackedPlace{std::make_shared<PackedSegment>(found.segment), 0, found.segment->size(),
-                           entry->seed};
+        if (entry->offset > segment->size() || entry->size > segment->size() - entry->offset)
+          return std::nullopt;
+        return PackedPlace{segment, entry->offset, entry->size, entry->seed};
       });
 }
 
-// Keeps the names of this version's large packings for the next one.
+// Keeps the places of this version's packings for the next one. A warm start does not know their
+// sources.
 void WeightSession::rememberPackings() const {
-  if (!plans_->keepsVersions()) return;
+  if (!plans_->keepsVersions() || !weights_->notesSources()) return;
   const std::vector<cache::ContentTags> tags = contents_->tags();
   const std::map<WeightPlace, PackedPlace> places = weights_->places();
   KnownPackings known;
   for (const auto& [place, source] : weights_->sources()) {
     const auto packed = places.find(place);
     if (packed == places.end()) continue;
-    const cache::SegmentRef segment = packed->second.segment->published();
-    if (segment == nullptr || packed->second.offset != 0 || packed->second.size != segment->size())
-      continue;
+    const PackedPlace& own = packed->second;
+    const cache::SegmentRef segment = own.segment->published();
+    if (segment == nullptr) continue;
     if (const auto content = source->content(tags))
-      known.add(*content, {segment->key(), packed->second.seed});
+      known.add(*content, {segment->key(), own.offset, own.size, own.seed});
   }
   if (!known.empty()) remember(kPackingsFact, known.encoded());
 }
@@ -286,8 +292,7 @@ void WeightSession::populate() {
   }
   if (!begin && taken_ != nullptr) {
     const std::lock_guard lock(taken_->mutex);
-    if (!taken_->segments.empty())
-      begin = pageIn(std::exchange(taken_->segments, {}), [] {}, [] {});
+    if (!taken_->unread.empty()) begin = pageIn(std::exchange(taken_->unread, {}), [] {}, [] {});
   }
   if (begin) begin();
 }
