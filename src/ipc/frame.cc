@@ -165,6 +165,8 @@ Result<Frame> receiveFrame(int socket) {
   } while (count < 0 && errno == EINTR);
   if (count < 0 && (errno == ECONNRESET || errno == ENOTCONN || errno == EPIPE))
     return fail(ErrorCode::kDeadObject, "The peer has closed the connection.");
+  if (count < 0 && errno == EAGAIN)
+    return fail(ErrorCode::kMissedDeadlineTransient, "No message has come in time.");
   if (count < 0) return std::unexpected(base::errnoError(errno, "Receiving a message"));
   frame.descriptors_ = takeDescriptors(&message);
   if (count == 0) return fail(ErrorCode::kDeadObject, "The peer has closed the connection.");

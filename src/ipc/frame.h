@@ -52,8 +52,9 @@ Status sendMessage(int socket, capnp::MessageBuilder& message, std::span<const i
 
 // Waits for the next message. Allocates nothing in proportion to what the peer claims. Several
 // threads may wait; each message goes to one of them. Errors: kDeadObject when the peer has closed
-// the connection; kBadData for bytes that sendFrame() did not send, after which the connection
-// should be closed.
+// the connection; kMissedDeadlineTransient when nothing has come within the socket's time limit, if
+// it has one; kBadData for bytes that sendFrame() did not send, after which the connection should
+// be closed.
 Result<Frame> receiveFrame(int socket);
 
 }  // namespace hearth::ipc

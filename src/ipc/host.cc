@@ -3,12 +3,14 @@
 
 #include <capnp/serialize.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -33,6 +35,21 @@ constexpr int kBacklog = 128;
 
 using Clock = std::chrono::steady_clock;
 
+timeval timevalOf(std::chrono::milliseconds time) {
+  return {.tv_sec = time.count() / 1000, .tv_usec = time.count() % 1000 * 1000};
+}
+
+// What to wait for at a client's socket. Its end is reported in any case.
+pollfd eventsOf(const ServedClient& client) {
+  return {client.socket(), static_cast<short>(client.isRead() ? 0 : POLLIN), 0};
+}
+
+// Makes the event one that has not happened.
+void take(const base::Descriptor& event) {
+  uint64_t count;
+  static_cast<void>(::read(event.get(), &count, sizeof count));
+}
+
 ucred credentialsOf(int socket) {
   ucred credentials{0, static_cast<uid_t>(-1), static_cast<gid_t>(-1)};
   socklen_t size = sizeof credentials;
@@ -52,6 +69,8 @@ void turnAway(int socket, const std::string& sentence) {
 
 }  // namespace
 
+HostState::HostState() : isUnread(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
 Host::Host(std::shared_ptr<hal::Device> device, HostOptions options)
     : device_(std::move(device)),
       options_(options),
@@ -68,6 +87,8 @@ std::shared_ptr<ServedClient> Host::add(base::Descriptor socket) {
   // A client that does not read its replies is ended, instead of holding a thread.
   const timeval limit{.tv_sec = 10, .tv_usec = 0};
   static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit));
+  const timeval idle = timevalOf(options_.idleThreads);
+  static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &idle, sizeof idle));
   auto client = std::make_shared<ServedClient>(
       device_, options_, std::move(socket), peer.pid, peer.uid, state_,
       ServedClient::Common{options_.isShared ? &turns_ : nullptr, models_});
@@ -79,10 +100,24 @@ std::shared_ptr<ServedClient> Host::add(base::Descriptor socket) {
 void Host::serve(base::Descriptor socket) {
   const std::shared_ptr<ServedClient> client = add(std::move(socket));
   if (client == nullptr) return base::logError("There is no thread for a client.");
-  pollfd gone{client->socket(), 0, 0};
-  while (::poll(&gone, 1, -1) <= 0 && errno == EINTR) {
+  while (true) {
+    std::array events = {eventsOf(*client), pollfd{state_->isUnread.get(), POLLIN, 0}};
+    if (::poll(events.data(), events.size(), -1) < 0) {
+      if (errno == EINTR) continue;
+      break;
+    }
+    if (events[1].revents != 0) take(state_->isUnread);
+    if ((events[0].revents & ~POLLIN) != 0) break;
+    if (events[0].revents != 0) readOn(*client);
   }
   client->end();
+}
+
+void Host::readOn(ServedClient& client) {
+  if (client.start()) return;
+  base::logError("There is no thread to read the messages of a client.");
+  // There may be one later.
+  std::this_thread::sleep_for(kReapInterval);
 }
 
 std::string Host::refusal(uid_t user) const {
@@ -123,12 +158,13 @@ Status Host::serveAll(int listening, int stop, const Heartbeat& heartbeat) {
       patience = std::max(std::chrono::ceil<std::chrono::milliseconds>(nextBeat - Clock::now()),
                           std::chrono::milliseconds(0));
     }
-    std::vector<pollfd> events = {{stop, POLLIN, 0}, {listening, POLLIN, 0}};
+    std::vector<pollfd> events = {
+        {stop, POLLIN, 0}, {listening, POLLIN, 0}, {state_->isUnread.get(), POLLIN, 0}};
+    const size_t others = events.size();
     std::vector<std::shared_ptr<ServedClient>> watched;
     for (const std::shared_ptr<ServedClient>& client : clients_) {
       if (client->isEnding()) continue;
-      // Without events of its own: only the end of the connection.
-      events.push_back({client->socket(), 0, 0});
+      events.push_back(eventsOf(*client));
       watched.push_back(client);
     }
     const bool mustReap = watched.size() != clients_.size();
@@ -139,8 +175,14 @@ Status Host::serveAll(int listening, int stop, const Heartbeat& heartbeat) {
       return std::unexpected(base::errnoError(errno, "Waiting for clients"));
     }
     if (events[0].revents != 0) return {};
-    for (size_t i = 0; i < watched.size(); ++i)
-      if (events[i + 2].revents != 0) watched[i]->endApart();
+    if (events[2].revents != 0) take(state_->isUnread);
+    for (size_t i = 0; i < watched.size(); ++i) {
+      const int seen = events[others + i].revents;
+      if ((seen & ~POLLIN) != 0)
+        watched[i]->endApart();
+      else if (seen != 0)
+        readOn(*watched[i]);
+    }
     reap();
     if ((events[1].revents & POLLIN) != 0)
       base::logged("Accepting a client", [&] { acceptOne(listening); });

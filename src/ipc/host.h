@@ -33,14 +33,22 @@ struct HostOptions {
   unsigned mailboxes = 16;      // of one client at a time, with a thread each
   size_t objects = 4096;        // prepared models, executions and buffers of one client
   size_t memories = 1024;       // of one client that are mapped at a time
+  // How long a thread waits for a message before it ends, and leaves the next one to another
+  // thread; 0: for ever.
+  std::chrono::milliseconds idleThreads{500};
   // Of one client at a time: what is copied for it, the constants of its models, and what drivers
   // allocate to compute them.
   uint64_t bytes = uint64_t{1} << 30;
 };
 
-// What a host tells its clients about itself.
+// What a host and its clients' threads tell each other.
 struct HostState {
+  HostState();
+
   std::atomic<uint32_t> clients = 0;  // connections
+  // An event: the last thread that waited for messages of a client has ended, and the host has to
+  // see to it that they are read. Not valid where there was no descriptor for it.
+  base::Descriptor isUnread;
 };
 
 // What the thread that accepts clients does at least once in an interval, so that somebody can see
@@ -73,6 +81,8 @@ class Host {
   // Starts to serve a client; null when there is no thread for it.
   std::shared_ptr<ServedClient> add(base::Descriptor socket);
   void acceptOne(int listening);
+  // Lets a message be read that has come for a client without threads.
+  static void readOn(ServedClient& client);
   // A sentence why one more client of a user is too many; empty when it is not.
   std::string refusal(uid_t user) const;
   // Forgets the clients whose threads have ended.

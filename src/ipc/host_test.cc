@@ -14,7 +14,11 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/log.h"
 #include "graph/model_bytes.h"
@@ -523,6 +527,93 @@ TEST_F(HostTest, NothingIsLeftOfClientsThatEnd) {
   EXPECT_TRUE(comesTrue([&] { return fake_->executions == 0 && fake_->prepared == 0; }));
   EXPECT_TRUE(comesTrue([&] { return openDescriptors() <= before; }))
       << openDescriptors() << " > " << before;
+}
+
+// Threads of hosts that wait for messages, or are at one.
+size_t countReaders() {
+  size_t readers = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(thread.path() / "comm");
+    std::string name;
+    // One that ends meanwhile has none.
+    if (std::getline(file, name) && name == "hearth-host") ++readers;
+  }
+  return readers;
+}
+
+constexpr HostOptions kImpatient{.idleThreads = std::chrono::milliseconds(5)};
+
+void expectServedWithoutThreadsMeanwhile(const HostOpener& opener, FakeDevice& fake) {
+  const auto device = HostedDevice::create("fake", opener);
+  ASSERT_TRUE(device) << device.error().toString();
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_TRUE(comesTrue([] { return countReaders() == 0; }));
+    (*device)->warmUp();
+    EXPECT_EQ(fake.warmUps, i);
+  }
+}
+
+TEST(IdleClient, HasNoThreadThatWaitsForItsMessages) {
+  const auto fake = std::make_shared<FakeDevice>();
+  const ListeningHost host(fake, kImpatient);
+  expectServedWithoutThreadsMeanwhile(host.opener(), *fake);
+}
+
+TEST(IdleClient, HasNoThreadThatWaitsForItsMessagesWhenAlone) {
+  const auto fake = std::make_shared<FakeDevice>();
+  LocalHost host(fake, kImpatient);
+  expectServedWithoutThreadsMeanwhile(host.opener(), *fake);
+}
+
+TEST(IdleClient, IsReadWhileItsOnlyOtherThreadComputes) {
+  const auto fake = std::make_shared<FakeDevice>();
+  const ListeningHost host(fake, kImpatient);
+  const auto device = HostedDevice::create("fake", host.opener());
+  ASSERT_TRUE(device) << device.error().toString();
+  const auto prepared =
+      (*device)->prepareModel(std::make_shared<const graph::Model>(addModel({2})), {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  fake->hold();
+  std::thread computing([&] {
+    std::vector<float> a = {1, 2};
+    std::vector<float> out(2);
+    const hal::ExecutionResult result = hal::cts::computeOnce(
+        **prepared,
+        {{hal::cts::argumentFor(a), hal::cts::argumentFor(a)}, {hal::cts::argumentFor(out)}});
+    EXPECT_TRUE(result.status);
+    EXPECT_THAT(out, testing::ElementsAre(2, 4));
+  });
+  fake->waitForComputations(1);
+  for (int i = 1; i <= 3; ++i) {
+    std::this_thread::sleep_for(20 * kImpatient.idleThreads);
+    (*device)->warmUp();
+    EXPECT_EQ(fake->warmUps, i);
+  }
+  fake->letGo();
+  computing.join();
+}
+
+// A message may come at the instant at which the last thread stops waiting.
+TEST(IdleClient, IsAnsweredWheneverItsMessageComes) {
+  const auto fake = std::make_shared<FakeDevice>();
+  const ListeningHost host(fake, {.idleThreads = std::chrono::milliseconds(1)});
+  constexpr int kThreads = 3;
+  constexpr int kMessages = 150;
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < kThreads; ++i)
+      threads.emplace_back([&host, i] {
+        const auto device = HostedDevice::create("fake", host.opener());
+        ASSERT_TRUE(device) << device.error().toString();
+        std::mt19937 random(i);
+        for (int message = 0; message < kMessages; ++message) {
+          (*device)->warmUp();
+          // Around the time after which threads end; the kernel's clock ticks in milliseconds.
+          std::this_thread::sleep_for(std::chrono::microseconds(random() % 10'000));
+        }
+      });
+  }
+  EXPECT_EQ(fake->warmUps, kThreads * kMessages);
 }
 
 TEST_F(HostTest, AClientThatDoesNotReadDelaysNobody) {

@@ -134,6 +134,27 @@ bool ServedClient::start() {
   return true;
 }
 
+bool ServedClient::isRead() const {
+  const std::lock_guard lock(threadMutex_);
+  return readers_ != 0;
+}
+
+bool ServedClient::isNotNeeded() {
+  const std::lock_guard lock(threadMutex_);
+  const bool isLast = readers_ == 1;
+  // Somebody has to read on while others work.
+  if (idle_ == 1 && !isLast) return false;
+  if (isLast) {
+    const uint64_t one = 1;
+    if (::write(state_->isUnread.get(), &one, sizeof one) != sizeof one) return false;
+  }
+  --idle_;
+  --readers_;
+  --threads_;
+  threadEnded_.notify_all();
+  return true;
+}
+
 void ServedClient::endApart() {
   if (isEnding_.exchange(true)) return;
   {
@@ -178,6 +199,10 @@ bool ServedClient::waitUntilIdle(std::chrono::steady_clock::time_point until) {
 void ServedClient::run() noexcept {
   while (!hasEnded()) {
     auto frame = base::caught([&] { return receiveFrame(socket_.get()); });
+    if (!frame && frame.error().code() == ErrorCode::kMissedDeadlineTransient) {
+      if (isNotNeeded()) return;
+      continue;
+    }
     bool isLast = false;
     {
       const std::lock_guard lock(threadMutex_);

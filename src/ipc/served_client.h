@@ -44,8 +44,11 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
                pid_t process, uid_t user, std::shared_ptr<HostState> state, Common common);
   ~ServedClient();
 
-  // Starts the first thread; false when none can be had.
+  // Starts a thread that reads messages, if there may be one more; false when none can be had, and
+  // there is none. Threads that wait for long end.
   bool start();
+  // Whether a thread reads messages, or is at one.
+  bool isRead() const;
 
   // Ends the connection, and frees what the client has and is not in use. The threads end when they
   // have computed what they are at.
@@ -88,6 +91,9 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   // Called by a thread at its end, unless it reads messages.
   void threadEnds();
   void run() noexcept;
+  // Called by a thread that has waited for a message for long: whether it is to end, and counts no
+  // more.
+  bool isNotNeeded();
   Status answer(Call& call);
   Status dispatch(Call& call);
   Status greet(Call& call);
