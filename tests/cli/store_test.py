@@ -143,11 +143,12 @@ class StoreTest(DataTest):
             return change
 
         tested = {"self-test"} | probes
-        # The marks are 1 for the test and 2 for the products, which had 1 in an earlier format.
-        for mark in (0, 3, 255):
+        # The marks are 1 for the test and 3 for the products, which had 1 and 2 in earlier formats.
+        for mark in (0, 4, 255):
             expect(marked(0, mark), tested)
             expect(marked(2, mark), probes)
-        expect(marked(2, 1), probes)
+        for mark in (1, 2):
+            expect(marked(2, mark), probes)
         for length in (1, 31, 33):
             expect(lambda key, value: (key, (value + value)[:length]), tested)
         expect(lambda key, value: (key[:-1] + bytes([key[-1] ^ 1]), value), tested)

@@ -41,12 +41,12 @@ class Qs8LayerKernel final : public Qs8TaskKernel<Qs8Layer> {
 
 }  // namespace
 
-bool isQs8Layer(const Convolution& g) {
+bool isQs8Layer(const Convolution& g, size_t group) {
   // XNNPACK packs one channel to one channel as a depthwise convolution, and pads the channels of
   // each place of a window.
   const bool isOneToOne = g.groupInputChannels == 1 && g.groupOutputChannels == 1;
   return !g.isDepthwise && g.groups == 1 && !isOneToOne &&
-         (g.kernelHeight * g.kernelWidth == 1 || g.groupInputChannels % kQs8Group == 0);
+         (g.kernelHeight * g.kernelWidth == 1 || g.groupInputChannels % group == 0);
 }
 
 Result<std::unique_ptr<Kernel>> makeQs8LayerKernel(Qs8Layer layer,

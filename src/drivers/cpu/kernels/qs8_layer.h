@@ -21,8 +21,8 @@ struct Qs8Layer {
 };
 
 // Whether XNNPACK packs the weights of the geometry like those of a product whose rows are gathered
-// windows.
-bool isQs8Layer(const Convolution& geometry);
+// windows, where `group` inputs of a column lie together.
+bool isQs8Layer(const Convolution& geometry, size_t group = kQs8Group);
 
 // Makes a kernel with a product of ours over weights that XNNPACK's creation call has packed.
 // Requires hasQs8Gemm(). Error: kUnsupported when `packed` is smaller than the layer's weights.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/cpu/kernels/amx_layer.h"
 #include "drivers/cpu/kernels/f32_layer.h"
 #include "drivers/cpu/kernels/qs8_layer.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
@@ -315,23 +316,34 @@ Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
   return makeF32LayerKernel(layer, c.weights->bytesOf(c.place));
 }
 
-// The same for int8. `geometry` is that of the layer even where `c` packs for gathered windows: our
-// kernel gathers them itself.
-Result<std::unique_ptr<Kernel>> createInt8Layer(const Creation& c, const Convolution& geometry) {
-  HEARTH_TRY(packByXnnpack("convolution2d_nhwc",
-                           [&](xnn_operator_t* op) { return createOperator(c, op); }));
+// The layer for a product whose weights XNNPACK packs in groups of `group` inputs.
+template <typename Layer>
+Layer int8LayerOf(const Creation& c, const Convolution& geometry, size_t group) {
   const size_t inputs =
       size_t{geometry.kernelHeight} * geometry.kernelWidth * geometry.groupInputChannels;
-  Qs8Layer layer;
+  Layer layer;
   layer.geometry = geometry;
-  layer.product.inputs = (inputs + kQs8Group - 1) / kQs8Group * kQs8Group;
-  layer.product.columns = layer.product.outputStride = geometry.groupOutputChannels;
+  layer.product.inputs = (inputs + group - 1) / group * group;
+  layer.product.columns = geometry.groupOutputChannels;
   layer.product.outputZero = c.outputZero;
   layer.product.lowest = c.steps.lowest;
   layer.product.highest = c.steps.highest;
   layer.inputZero = c.inputZero;
   layer.source = c.source;
   layer.destination = c.destination;
+  return layer;
+}
+
+// The same for int8. `geometry` is that of the layer even where `c` packs for gathered windows: our
+// kernel gathers them itself.
+Result<std::unique_ptr<Kernel>> createInt8Layer(const Creation& c, const Convolution& geometry) {
+  HEARTH_TRY(packByXnnpack("convolution2d_nhwc",
+                           [&](xnn_operator_t* op) { return createOperator(c, op); }));
+  if (hasAmxGemm())
+    return makeAmxLayerKernel(int8LayerOf<AmxLayer>(c, geometry, kAmxGroup),
+                              c.weights->bytesOf(c.place));
+  Qs8Layer layer = int8LayerOf<Qs8Layer>(c, geometry, kQs8Group);
+  layer.product.outputStride = geometry.groupOutputChannels;
   return makeQs8LayerKernel(layer, c.weights->bytesOf(c.place));
 }
 
@@ -445,7 +457,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   const bool hasOwnFloat =
       input.type == OperandType::kTensorFloat32 && isF32Layer(g) && hasF32Gemm();
   const bool hasOwnInt8 = input.type == OperandType::kTensorQuant8AsymmSigned &&
-                          isQs8Layer(first->geometry) && hasQs8Gemm();
+                          ((isQs8Layer(first->geometry, kAmxGroup) && hasAmxGemm()) ||
+                           (isQs8Layer(first->geometry) && hasQs8Gemm()));
   bool isOwnFirst = false;
   if (hasOwnFloat || hasOwnInt8) {
     // Both kernels read the same packed weights.

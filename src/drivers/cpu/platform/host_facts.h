@@ -22,8 +22,8 @@ const Result<SelfTestResult>& selfTest();
 const Result<BuildIdentity>& buildIdentity();
 
 // Matrix products of ours that read XNNPACK's packings, if these have the expected layout.
-enum class PackedPanels { kFloat, kInt8, kHybrid };
-inline constexpr size_t kPackedPanels = 3;
+enum class PackedPanels { kFloat, kInt8, kHybrid, kInt8Tiles };
+inline constexpr size_t kPackedPanels = 4;
 
 // Whether a product can read XNNPACK's packings: the result of `probe`, which is called only if the
 // answer is not known yet.

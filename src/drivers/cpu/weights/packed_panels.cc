@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/immortal.h"
+#include "drivers/cpu/microkernels/amx_gemm.h"
 #include "drivers/cpu/microkernels/avx2_gemm.h"
 #include "drivers/cpu/microkernels/avx2_qd8_panels.h"
 #include "drivers/cpu/microkernels/f32_gemm.h"
@@ -26,7 +27,6 @@ namespace hearth::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr size_t kLine = 64;
 
 // Packs [columns][taps][channels] weights and compares the result with the description of F32Gemm:
 // of a convolution with windows of `side` by `side`, or of a fully connected layer if that is 0.
@@ -69,9 +69,12 @@ bool packsF32Panels(uint32_t side, size_t channels, size_t columns) {
   return true;
 }
 
-// Packs [columns][taps][channels] weights and compares the result with the description of Qs8Gemm:
-// of a convolution with windows of `side` by `side`, or of a fully connected layer if that is 0.
-bool packsQs8Panels(uint32_t side, size_t channels, size_t columns) {
+// Packs [columns][taps][channels] weights and compares the result with the description of the
+// product, which is a Qs8Gemm or an AmxGemm with panels of kColumns and groups of kGroup inputs, to
+// which it adds kOffset: of a convolution with windows of `side` by `side`, or of a fully connected
+// layer if that is 0.
+template <typename Product, size_t kColumns, size_t kGroup, int32_t kOffset>
+bool packsInt8Panels(uint32_t side, size_t channels, size_t columns) {
   constexpr int8_t kInputZero = 3;
   const size_t taps = std::max<size_t>(1, size_t{side} * side);
   std::vector<int8_t> weights(columns * taps * channels);
@@ -99,8 +102,8 @@ bool packsQs8Panels(uint32_t side, size_t channels, size_t columns) {
   const XnnOperator owned(op);
   // A lack of memory says nothing of the layout, so it must not become a remembered fact.
   if (status == xnn_status_out_of_memory) throw std::bad_alloc();
-  const size_t padded = (channels + kQs8Group - 1) / kQs8Group * kQs8Group;
-  Qs8Gemm product;
+  const size_t padded = (channels + kGroup - 1) / kGroup * kGroup;
+  Product product;
   product.inputs = taps * padded;
   product.columns = columns;
   if (status != xnn_status_success ||
@@ -108,21 +111,22 @@ bool packsQs8Panels(uint32_t side, size_t channels, size_t columns) {
     return false;
   for (size_t column = 0; column < columns; ++column) {
     const uint8_t* const panel =
-        packed.bytesOf(place).data() + column / kQs8Columns * product.panelBytes();
-    const size_t lane = column % kQs8Columns;
+        packed.bytesOf(place).data() + column / kColumns * product.panelBytes();
+    const uint8_t* const groups = panel + kColumns * sizeof(int32_t);
+    const size_t lane = column % kColumns;
     int32_t sum = 0;
     for (size_t k = 0; k < product.inputs; ++k) {
       const size_t channel = k % padded;
       const int8_t weight = channel < channels
                                 ? weights[(column * taps + k / padded) * channels + channel]
                                 : int8_t{0};
-      const uint8_t* const group = panel + kLine + (k / kQs8Group * kQs8Columns + lane) * kQs8Group;
-      if (group[k % kQs8Group] != static_cast<uint8_t>(weight)) return false;
+      const uint8_t* const group = groups + (k / kGroup * kColumns + lane) * kGroup;
+      if (group[k % kGroup] != static_cast<uint8_t>(weight)) return false;
       sum += weight;
     }
-    const int32_t constant = bias[column] - sum * (kInputZero + 128);
+    const int32_t constant = bias[column] - sum * (kInputZero + kOffset);
     const float factor = kInputScale * scales[column] / kOutputScale;
-    const uint8_t* const last = panel + kLine + kQs8Columns * product.inputs;
+    const uint8_t* const last = groups + kColumns * product.inputs;
     if (std::memcmp(panel + lane * sizeof constant, &constant, sizeof constant) != 0 ||
         std::memcmp(last + lane * sizeof factor, &factor, sizeof factor) != 0)
       return false;
@@ -208,8 +212,18 @@ bool hasQs8Gemm() {
   static constinit base::Immortal<bool> has;
   return has.get([] {
     return hasVnniGemm() && readsPackings(PackedPanels::kInt8, [] {
-             return initializeXnnpack() && packsQs8Panels(0, 5, 37) && packsQs8Panels(1, 5, 37) &&
-                    packsQs8Panels(3, 5, 37);
+             constexpr auto packs = packsInt8Panels<Qs8Gemm, kQs8Columns, kQs8Group, 128>;
+             return initializeXnnpack() && packs(0, 5, 37) && packs(1, 5, 37) && packs(3, 5, 37);
+           });
+  });
+}
+
+bool hasAmxGemm() {
+  static constinit base::Immortal<bool> has;
+  return has.get([] {
+    return cpuHasAmxGemm() && readsPackings(PackedPanels::kInt8Tiles, [] {
+             constexpr auto packs = packsInt8Panels<AmxGemm, kAmxColumns, kAmxGroup, 0>;
+             return initializeXnnpack() && packs(0, 5, 37) && packs(1, 5, 37) && packs(3, 5, 133);
            });
   });
 }

@@ -12,6 +12,9 @@ bool hasF32Gemm();
 // int8 weights with a scale for each output channel, and int8 inputs, for Qs8Gemm.
 bool hasQs8Gemm();
 
+// The same, for AmxGemm.
+bool hasAmxGemm();
+
 // The same weights with inputs that are quantised while the model runs, for Qd8Gemm.
 bool hasQd8Gemm();
 

@@ -21,8 +21,8 @@ namespace {
 constexpr uint8_t kTestedMark = 1;
 enum Flag : uint8_t { kGuardOneRowTail = 1, kAvoidOneRowTail = 2 };
 // Its next bytes are this mark and a bit for each product of ours that reads XNNPACK's packings.
-// With the mark 1 the last bit was for AVX-512 VNNI alone.
-constexpr uint8_t kProductsMark = 2;
+// With the mark 1 the third bit was for AVX-512 VNNI alone, and with 1 and 2 there was no fourth.
+constexpr uint8_t kProductsMark = 3;
 
 // The key of a fact: its name, a zero byte, and the digest of all that the fact depends on.
 std::string factKey(std::string_view fact, const base::Sha256Digest& processor) {
@@ -90,7 +90,7 @@ void rememberHostFacts(const std::shared_ptr<cache::SegmentStore>& store) {
       if (tested->traits.avoidInt8OneRowTail) fact[1] |= kAvoidOneRowTail;
       fact[2] = kProductsMark;
       const bool products[kPackedPanels] = {hasF32Gemm(), hasQs8Gemm(),
-                                            hasQd8Gemm() || hasAvx2Qd8Panels()};
+                                            hasQd8Gemm() || hasAvx2Qd8Panels(), hasAmxGemm()};
       for (size_t i = 0; i < kPackedPanels; ++i)
         fact[3] |= static_cast<uint8_t>(products[i] ? 1 << i : 0);
       facts.push_back(factOf(testedKey(*processor), fact));
