@@ -131,5 +131,13 @@ TEST(ConcatenationTest, Transposes) {
   }
 }
 
+TEST(ConcatenationTest, TransposesWithoutAnOrderReverseTheDimensions) {
+  OperationBuilder builder(OperationType::kTranspose);
+  builder.input({2, 1, 3}, std::vector<int32_t>{1, 2, 3, 4, 5, 6}).omitted(kInt32).output(kInt32);
+  ASSERT_TRUE(builder.run());
+  EXPECT_EQ(builder.dimensions(), (Dimensions{3, 1, 2}));
+  EXPECT_THAT(builder.result<int32_t>(), ElementsAre(1, 4, 2, 5, 3, 6));
+}
+
 }  // namespace
 }  // namespace hearth::ops

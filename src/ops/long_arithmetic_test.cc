@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "ops/quantization.h"
@@ -86,37 +87,51 @@ TEST(LongArithmeticTest, SixteenBitsOfScalesFarApart) {
   EXPECT_EQ(made(OperationType::kSub), (std::vector<int16_t>{0, 32767, -32768, 32767, 0, 0}));
 }
 
-// The definition, in 64 bits.
-int64_t floorQuotient(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+// The definition: a quotient by 0 is 0, and that of the least number by -1 wraps.
+template <typename T>
+T truncatedQuotient(T a, T b) {
+  using Unsigned = std::make_unsigned_t<T>;
+  if (b == 0) return 0;
+  return b == -1 ? static_cast<T>(Unsigned{0} - static_cast<Unsigned>(a)) : a / b;
 }
 
-TEST(LongArithmeticTest, DivisionOfIntegers) {
-  std::vector<int32_t> values = {
-      INT32_MIN, INT32_MIN + 1, INT32_MAX, INT32_MAX - 1, 0, 1, -1, 2, -2, 3, -3, 7, -7};
+template <typename T>
+void checkDivisions(OperandType operandType) {
+  constexpr T kLeast = std::numeric_limits<T>::min();
+  constexpr T kGreatest = std::numeric_limits<T>::max();
+  std::vector<T> values = {kLeast, kLeast + 1, kGreatest, kGreatest - 1, 0, 1, -1, 2, -2, 3,
+                           -3,     7,          -7};
   for (const int32_t value : randomValues<int32_t>(50, INT32_MIN / 2, INT32_MAX / 2))
-    values.push_back(value);
+    values.push_back(static_cast<T>(value) * (kGreatest / INT32_MAX));
   const auto count = static_cast<uint32_t>(values.size());
   const auto divided = [&](OperationType type) {
     OperationBuilder builder(type);
-    builder.input({count, 1}, values).input({count}, values);
+    builder.input(OperationBuilder::tensor(operandType, {count, 1}), values)
+        .input(OperationBuilder::tensor(operandType, {count}), values);
     if (type == OperationType::kDiv || type == OperationType::kTruncatedDiv) builder.scalar(0);
-    builder.output(OperandType::kTensorInt32);
+    builder.output(operandType);
     EXPECT_TRUE(builder.run());
-    return builder.result<int32_t>();
+    return builder.template result<T>();
   };
   const auto floors = divided(OperationType::kFloorDiv);
   EXPECT_EQ(divided(OperationType::kDiv), floors);
   const auto whole = divided(OperationType::kTruncatedDiv);
   const auto remainders = divided(OperationType::kFloorMod);
   for (size_t i = 0; i < floors.size(); ++i) {
-    const int64_t a = values[i / count];
-    const int64_t b = values[i % count];
-    const int64_t expected = b == 0 ? 0 : floorQuotient(a, b);
-    EXPECT_EQ(floors[i], static_cast<int32_t>(expected)) << a << " / " << b;
-    EXPECT_EQ(whole[i], static_cast<int32_t>(b == 0 ? 0 : a / b)) << a << " / " << b;
-    EXPECT_EQ(remainders[i], b == 0 ? 0 : a - expected * b) << a << " / " << b;
+    const T a = values[i / count];
+    const T b = values[i % count];
+    const T quotient = truncatedQuotient(a, b);
+    const T rest = b == 0 || b == -1 ? T{0} : a % b;
+    const bool isBelow = rest != 0 && (a < 0) != (b < 0);
+    EXPECT_EQ(floors[i], isBelow ? quotient - 1 : quotient) << a << " / " << b;
+    EXPECT_EQ(whole[i], quotient) << a << " / " << b;
+    EXPECT_EQ(remainders[i], isBelow ? rest + b : rest) << a << " / " << b;
   }
+}
+
+TEST(LongArithmeticTest, DivisionOfIntegers) {
+  checkDivisions<int32_t>(kInt32);
+  checkDivisions<int64_t>(kInt64);
 }
 
 TEST(LongArithmeticTest, RemaindersOfFloats) {
