@@ -254,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BlockCase{9, 512, 12, 256, true, false, 3},
                     BlockCase{130, 4096, 35, 32, true, true}, BlockCase{2, 48, 7, 16, true, true},
                     BlockCase{3, 96, 5, 96, true, false}, BlockCase{13, 24, 39, 8, true, true},
-                    BlockCase{25, 8, 16, 8, false, true},
+                    BlockCase{25, 8, 16, 8, false, true}, BlockCase{3, 576, 21, 288, true, true},
                     // Block sizes that take the portable path on every CPU.
                     BlockCase{6, 30, 4, 10, false, false}, BlockCase{1, 40, 9, 20, true, true}));
 
@@ -585,6 +585,93 @@ TEST(MaxPoolTest, OfAWindowOfManyPlacesStaysInItsOutput) {
                       {output});
     const Bytes values = type == kFloat ? floatsFor(shape, 1) : randomBytes(countOf(shape), 1);
     EXPECT_EQ(differenceFromReference(builder.model(), {values}, "xnnpack", 0.0f), "");
+  }
+}
+
+// XNNPACK has no pooling over one place.
+TEST(MaxPoolTest, OfWindowsOfOnePlaceAndOfOneColumn) {
+  for (const int32_t height : {1, 3}) {
+    ModelBuilder builder;
+    const Dimensions shape = {2, 7, 5, 9};
+    const uint32_t input = builder.input(kFloat, shape);
+    const uint32_t one = builder.scalar(1);
+    builder.operation(
+        OperationType::kMaxPool2d,
+        {input, builder.scalar(2), one, one, one, builder.scalar(height), builder.scalar(0)},
+        {builder.output(kFloat, {2, height == 1 ? 7u : 5u, 5, 9})});
+    EXPECT_EQ(differenceFromReference(builder.model(), {floatsFor(shape, 1)},
+                                      height == 1 ? "reference" : "xnnpack", 0.0f),
+              "");
+  }
+}
+
+TEST(ResizeBilinearTest, IsOnXnnpack) {
+  for (const OperandType type : {kInt8, kUint8, kFloat}) {
+    const float scale = type == kFloat ? 0.0f : 0.1f;
+    ModelBuilder builder;
+    const Dimensions shape = {2, 5, 9, 3};
+    const uint32_t input = builder.input(type, shape, scale);
+    builder.operation(OperationType::kResizeBilinear,
+                      {input, builder.scalar(14), builder.scalar(8)},
+                      {builder.output(type, {2, 8, 14, 3}, scale)});
+    const Bytes values = type == kFloat ? floatsFor(shape, 1) : randomBytes(countOf(shape), 1);
+    EXPECT_EQ(differenceFromReference(builder.model(), {values}, "xnnpack", 1e-6f), "");
+  }
+}
+
+// From planes to pixels, of few dimensions, and of more than XNNPACK takes.
+TEST(TransposeTest, EqualsTheReference) {
+  struct Case {
+    Dimensions input;
+    std::vector<int32_t> order;
+    const char* kernel = "own";
+  };
+  for (const Case& c : std::vector<Case>{{{1, 3, 7, 9}, {0, 2, 3, 1}},
+                                         {{2, 3, 16, 16}, {0, 2, 3, 1}},
+                                         {{2, 3, 5, 7}, {3, 1, 0, 2}, "xnnpack"},
+                                         {{17}, {0}, "xnnpack"},
+                                         {{2, 3, 1, 2, 3, 2, 5}, {6, 5, 4, 3, 2, 1, 0}}}) {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(kUint8, c.input, 0.1f);
+    const auto rank = static_cast<uint32_t>(c.input.size());
+    const uint32_t order = builder.constant(OperandType::kTensorInt32, {rank}, c.order);
+    Dimensions output;
+    for (const int32_t dimension : c.order)
+      output.push_back(c.input[static_cast<size_t>(dimension)]);
+    builder.operation(OperationType::kTranspose, {input, order},
+                      {builder.output(kUint8, output, 0.1f)});
+    EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(countOf(c.input), 1)}, c.kernel,
+                                      0.0f),
+              "")
+        << rank;
+  }
+}
+
+// A filter of int8 whose zero point is not 0 is none of XNNPACK's.
+TEST(FilterZeroPointTest, LayersOfInt8EqualTheReference) {
+  for (const int32_t zero : {0, 1, -3}) {
+    for (const bool isConvolution : {false, true}) {
+      ModelBuilder builder;
+      const Dimensions shape = isConvolution ? Dimensions{1, 2, 3, 24} : Dimensions{6, 24};
+      const Dimensions weights = isConvolution ? Dimensions{16, 1, 1, 24} : Dimensions{16, 24};
+      const Dimensions result = isConvolution ? Dimensions{1, 2, 3, 16} : Dimensions{6, 16};
+      std::vector<uint32_t> inputs = {
+          builder.input(kInt8, shape, 0.03f, 4),
+          builder.constant(kInt8, weights, randomBytes(countOf(weights), 2), 0.02f, zero),
+          builder.constant(OperandType::kTensorInt32, {16}, std::vector<int32_t>(16, 300),
+                           0.03f * 0.02f)};
+      if (isConvolution)
+        for (const int32_t value : {1, 1, 1}) inputs.push_back(builder.scalar(value));
+      inputs.push_back(builder.scalar(0));
+      builder.operation(isConvolution ? OperationType::kConv2d : OperationType::kFullyConnected,
+                        inputs, {builder.output(kInt8, result, 0.3f, -5)});
+      const auto support = createCpuDevice()->explainOperations(builder.model());
+      ASSERT_TRUE(support) << support.error().toString();
+      EXPECT_EQ(support->back().kernel == "reference", zero != 0) << support->back().kernel;
+      EXPECT_EQ(
+          differenceFromReference(builder.model(), {randomBytes(countOf(shape), 1)}, nullptr, 0.0f),
+          "");
+    }
   }
 }
 

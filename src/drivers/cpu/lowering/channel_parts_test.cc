@@ -44,13 +44,14 @@ constexpr uint32_t kOutputs = 66'003;
 struct LargeLayer {
   OperandType filter;
   uint32_t inputs;
+  uint32_t block = 0;  // inputs that share a scale; 0: one scale for the layer or for each output
 };
 
 class LargeLayerTest : public testing::TestWithParam<LargeLayer> {};
 
 TEST_P(LargeLayerTest, EqualsTheReference) {
   constexpr uint32_t kRows = 2;
-  const auto [type, inputs] = GetParam();
+  const auto [type, inputs, block] = GetParam();
   ModelBuilder builder;
   const uint32_t input = builder.input(kFloat, {kRows, inputs});
   const size_t count = size_t{kOutputs} * inputs;
@@ -64,27 +65,36 @@ TEST_P(LargeLayerTest, EqualsTheReference) {
     if (isInt4) channelBytes /= 2;
     const Bytes bytes = randomBytes(isInt4 ? count / 2 : count, 1);
     const bool isPerChannel = type == OperandType::kTensorQuant8SymmPerChannel;
-    filter = builder.constant(type, {kOutputs, inputs}, bytes, isPerChannel ? 0.0f : 0.02f);
+    const bool hasOneScale = !isPerChannel && block == 0;
+    filter = builder.constant(type, {kOutputs, inputs}, bytes, hasOneScale ? 0.02f : 0.0f);
   }
   ASSERT_GT(channelParts(kOutputs, channelBytes).size(), 2u);
   const uint32_t bias = builder.constant(kFloat, {kOutputs}, randomFloats(kOutputs, 2));
-  builder.operation(OperationType::kFullyConnected, {input, filter, bias, builder.scalar(0)},
+  std::vector<uint32_t> inputOperands = {input, filter, bias, builder.scalar(0)};
+  if (block != 0) {
+    const Dimensions scales = {kOutputs, inputs / block};
+    inputOperands.push_back(
+        builder.constant(kFloat, scales, randomFloats(countOf(scales), 4, 0.02f)));
+  }
+  builder.operation(OperationType::kFullyConnected, inputOperands,
                     {builder.output(kFloat, {kRows, kOutputs})});
   graph::Model model = builder.model();
   if (type == OperandType::kTensorQuant8SymmPerChannel)
     model.main().operands[filter].perChannel.scales = risingScales(kOutputs, 1e-6f);
-  EXPECT_EQ(
-      differenceFromReference(
-          model, {bytesOf(randomFloats(size_t{kRows} * inputs, 3))},
-          type == kFloat ? floatLayerKernel() : hybridLayerKernel(type == OperandType::kTensorInt4),
-          1e-5f),
-      "");
+  EXPECT_EQ(differenceFromReference(model, {bytesOf(randomFloats(size_t{kRows} * inputs, 3))},
+                                    block != 0 ? "own"
+                                    : type == kFloat
+                                        ? floatLayerKernel()
+                                        : hybridLayerKernel(type == OperandType::kTensorInt4),
+                                    1e-5f),
+            "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, LargeLayerTest,
                          testing::Values(LargeLayer{kFloat, 260},
                                          LargeLayer{OperandType::kTensorQuant8SymmPerChannel, 1030},
-                                         LargeLayer{OperandType::kTensorInt4, 2050}));
+                                         LargeLayer{OperandType::kTensorInt4, 2050},
+                                         LargeLayer{OperandType::kTensorInt4, 2080, 1040}));
 
 }  // namespace
 }  // namespace hearth::cpu

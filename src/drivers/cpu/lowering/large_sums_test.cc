@@ -51,11 +51,12 @@ TEST(LargeSumsTest, OfFullyConnectedLayers) {
   }
 }
 
-TEST(LargeSumsTest, OfConvolutions) {
+void checkConvolutions(uint32_t height) {
   for (const Sum& sum : kSums) {
     ModelBuilder builder;
-    const uint32_t data = builder.input(sum.type, {1, 1, 1, sum.size}, 1.0f, sum.dataZero);
-    const uint32_t weights = builder.constant(sum.type, {kUnits, 1, 1, sum.size},
+    const uint32_t data =
+        builder.input(sum.type, {1, height, 1, sum.size / height}, 1.0f, sum.dataZero);
+    const uint32_t weights = builder.constant(sum.type, {kUnits, height, 1, sum.size / height},
                                               Bytes(size_t{kUnits} * sum.size, sum.weight), 1.0f);
     const uint32_t bias = builder.constant(OperandType::kTensorInt32, {kUnits},
                                            std::vector<int32_t>(kUnits, 0), 1.0f);
@@ -65,6 +66,14 @@ TEST(LargeSumsTest, OfConvolutions) {
                       {builder.output(sum.type, {1, 1, 1, kUnits}, kOutputScale, sum.outputZero)});
     expectLowerBits(builder, sum);
   }
+}
+
+TEST(LargeSumsTest, OfConvolutions) {
+  checkConvolutions(1);
+}
+
+TEST(LargeSumsTest, OfConvolutionsOverSeveralRows) {
+  checkConvolutions(4);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Our int8 depthwise convolution gives the very bytes of XNNPACK's.
 #include "drivers/cpu/lowering/qs8_depthwise.h"
 
+#include "drivers/cpu/microkernels/vnni_gemm.h"
 #include "drivers/cpu/testing/qs8_convolution_sample.h"
 #include "drivers/cpu/testing/random_convolution.h"
 
@@ -65,6 +66,11 @@ TEST_F(DepthwiseLayerTest, ManyLines) {
   g.kernelHeight = g.kernelWidth = 3;
   g.bottom = g.right = 1;
   compare(g, 96, 3);
+}
+
+TEST(DepthwiseProductTest, UsualWindowsHaveOne) {
+  EXPECT_EQ(hasDepthwiseProduct(3, 3), hasVnniGemm());
+  EXPECT_EQ(hasDepthwiseProduct(5, 5), hasVnniGemm());
 }
 
 TEST(DepthwiseProductTest, OtherWindowsHaveNone) {

@@ -232,6 +232,24 @@ TEST_P(ConvertedConstantTest, Float16WeightsArePackedFromWhereTheyLie) {
   expectLikeReference(builder.model(), {randomFloats(3 * kInputs, 7)}, halfLayerKernel(), 1e-6f);
 }
 
+// More weights than are packed at a time.
+TEST_P(ConvertedConstantTest, LargeFloat16LayersArePackedInPieces) {
+  constexpr uint32_t kInputs = 768;
+  constexpr uint32_t kOutputs = 2900;
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, {2, kInputs});
+  std::vector<_Float16> weights;
+  for (const float value : randomFloats(size_t{kInputs} * kOutputs, 5))
+    weights.push_back(static_cast<_Float16>(value));
+  const uint32_t half = builder.constant(OperandType::kTensorFloat16, {kOutputs, kInputs}, weights);
+  const uint32_t filter = builder.temporary(kFloat, {kOutputs, kInputs});
+  const uint32_t bias = builder.constant(kFloat, {kOutputs}, randomFloats(kOutputs, 6));
+  builder.operation(GetParam(), {half}, {filter});
+  builder.operation(OperationType::kFullyConnected, {input, filter, bias, builder.scalar(0)},
+                    {builder.output(kFloat, {2, kOutputs})});
+  expectLikeReference(builder.model(), {randomFloats(2 * kInputs, 7)}, halfLayerKernel(), 1e-5f);
+}
+
 TEST_P(ConvertedConstantTest, Float16FiltersOverPixelsAndWindows) {
   for (const uint32_t side : {1, 3}) {
     constexpr uint32_t kInputs = 20;
@@ -293,6 +311,37 @@ TEST_P(ConvertedConstantTest, AReaderThatDoesNotPackGetsIt) {
   const auto both = runBoth(builder.model(), {bytesOf(std::vector<float>{1, 1, 1, 1})});
   ASSERT_TRUE(both) << both.error().toString();
   EXPECT_EQ(both->made[0], bytesOf(std::vector<float>{2, 3.5, -2, 1.25}));
+}
+
+// As data of a layer, and of an operation that has no second input.
+TEST_P(ConvertedConstantTest, AReaderThatTakesItAsDataGetsIt) {
+  for (const bool isLayer : {true, false}) {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(kFloat, {4});
+    const uint32_t half = builder.constant(OperandType::kTensorFloat16, {1, 2},
+                                           std::vector<_Float16>{_Float16(-2), _Float16(3)});
+    const uint32_t whole = builder.temporary(kFloat, {1, 2});
+    const uint32_t other = builder.temporary(kFloat, {1, 2});
+    builder.operation(GetParam(), {half}, {whole});
+    if (isLayer) {
+      const uint32_t filter = builder.constant(kFloat, {2, 2}, std::vector<float>{1, 2, 0, -1});
+      const uint32_t bias = builder.constant(kFloat, {2}, std::vector<float>{0, 5});
+      builder.operation(OperationType::kFullyConnected, {whole, filter, bias, builder.scalar(0)},
+                        {other});
+    } else {
+      builder.operation(OperationType::kAbs, {whole}, {other});
+    }
+    const uint32_t pairs = builder.temporary(kFloat, {2, 2});
+    const uint32_t shape =
+        builder.constant(OperandType::kTensorInt32, {2}, std::vector<int32_t>{2, 2});
+    builder.operation(OperationType::kReshape, {input, shape}, {pairs});
+    builder.operation(OperationType::kAdd, {pairs, other, builder.scalar(0)},
+                      {builder.output(kFloat, {2, 2})});
+    const auto both = runBoth(builder.model(), {bytesOf(std::vector<float>{1, 1, 2, 2})});
+    ASSERT_TRUE(both) << both.error().toString();
+    EXPECT_EQ(both->made[0],
+              bytesOf(isLayer ? std::vector<float>{5, 3, 6, 4} : std::vector<float>{3, 4, 4, 5}));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Operations, ConvertedConstantTest,

@@ -2,6 +2,7 @@
 // Our layer after Winograd gives the very bytes of XNNPACK's.
 #include "drivers/cpu/lowering/winograd_layer.h"
 
+#include "drivers/cpu/testing/compared_models.h"
 #include "drivers/cpu/testing/qs8_convolution_sample.h"
 #include "drivers/cpu/testing/random_convolution.h"
 #include "drivers/cpu/testing/xnnpack_comparison.h"
@@ -78,6 +79,36 @@ TEST_F(WinogradLayerTest, ChannelsAndColumns) {
 TEST_F(WinogradLayerTest, LargeImages) {
   compare(geometryOf(1, 60, 61, 32, 32), 1);
   compare(geometryOf(3, 20, 20, 128, 64), 2);
+}
+
+// Layers of other types have the right shape and enough tiles, but are not taken.
+TEST(OtherLayersTest, EqualTheReference) {
+  for (const bool isDepthwise : {false, true}) {
+    const OperandType type = isDepthwise ? kInt8 : kFloat;
+    ModelBuilder builder;
+    const Dimensions shape = {1, 18, 17, 32};
+    const uint32_t outputs = isDepthwise ? 64 : 32;
+    const Dimensions weights =
+        isDepthwise ? Dimensions{1, 3, 3, outputs} : Dimensions{outputs, 3, 3, 32};
+    const float scale = isDepthwise ? 0.03f : 0.0f;
+    std::vector<uint32_t> inputs = {builder.input(type, shape, scale)};
+    if (isDepthwise) {
+      inputs.push_back(builder.constant(type, weights, randomBytes(countOf(weights), 2), scale));
+      inputs.push_back(builder.constant(OperandType::kTensorInt32, {outputs},
+                                        std::vector<int32_t>(outputs, 300), scale * scale));
+    } else {
+      inputs.push_back(builder.constant(type, weights, randomFloats(countOf(weights), 2)));
+      inputs.push_back(builder.constant(type, {outputs}, randomFloats(outputs, 3)));
+    }
+    for (const int32_t value : {1, 1, 1}) inputs.push_back(builder.scalar(value));
+    if (isDepthwise) inputs.push_back(builder.scalar(2));
+    inputs.push_back(builder.scalar(0));
+    builder.operation(isDepthwise ? OperationType::kDepthwiseConv2d : OperationType::kConv2d,
+                      inputs,
+                      {builder.output(type, {1, 18, 17, outputs}, isDepthwise ? 0.1f : 0.0f)});
+    const Bytes data = isDepthwise ? randomBytes(countOf(shape), 1) : floatsFor(shape, 1);
+    EXPECT_EQ(differenceFromReference(builder.model(), {data}, nullptr, 1e-5f), "");
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "drivers/cpu/testing/qs8_convolution_sample.h"
 #include "drivers/cpu/testing/random_convolution.h"
 #include "drivers/cpu/testing/reference_comparison.h"
+#include "hal/cts/guarded_memory.h"
 #include "hal/cts/model_builder.h"
 
 namespace hearth::cpu {
@@ -26,6 +27,9 @@ TEST(WindowGatherTest, FollowsTheDefinition) {
   for (int round = 0; round < 200; ++round) {
     const Convolution g = randomConvolution(&random, 12, 4, 3);
     const Bytes input = randomBytes(inputCount(g), static_cast<unsigned>(round));
+    // A read behind the input ends the process.
+    const hal::cts::GuardedMemory guarded(input.size(), hal::cts::GuardedMemory::Place::kAtEnd);
+    std::ranges::copy(input, guarded.data());
     constexpr uint8_t kFill = 0x5A;
     const Im2col windows(g, 1, kFill);
     ASSERT_EQ(windows.windowCount(), g.batch * g.outputHeight * g.outputWidth);
@@ -51,7 +55,7 @@ TEST(WindowGatherTest, FollowsTheDefinition) {
     }
     // The exact size, so that a sanitizer detects a write of one byte too many.
     Bytes made((last - first) * windows.windowBytes());
-    windows.gather(input.data(), first, last, made.data());
+    windows.gather(guarded.data(), first, last, made.data());
     ASSERT_EQ(made, expected) << round;
   }
 }

@@ -15,6 +15,8 @@
 #include "drivers/cpu/microkernels/avx2_gemm.h"
 #include "drivers/cpu/microkernels/avx2_qd8_row.h"
 #include "drivers/cpu/microkernels/avx2_strassen.h"
+#include "drivers/cpu/microkernels/f32_gemm.h"
+#include "drivers/cpu/microkernels/vnni_gemm.h"
 #include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/testing/reference_comparison.h"
 #include "drivers/cpu/weights/packed_panels.h"
@@ -182,6 +184,14 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{200, 2060, 33},
                     // Blocks of all sizes.
                     Shape{17, 200, 130}, Shape{100, 2304, 256}, Shape{128, 4096, 65, -2.0f}));
+
+// Where XNNPACK has no kernels for matrix instructions, it packs as the products read.
+TEST(PackedPanelsTest, AreThoseOfTheProducts) {
+  if (__builtin_cpu_supports("amx-int8")) GTEST_SKIP() << "XNNPACK packs for AMX.";
+  EXPECT_EQ(hasF32Gemm(), cpuHasF32Gemm());
+  EXPECT_EQ(hasQs8Gemm(), hasVnniGemm());
+  EXPECT_EQ(hasQd8Gemm(), cpuHasQd8Gemm());
+}
 
 }  // namespace
 }  // namespace hearth::cpu
