@@ -55,9 +55,23 @@ def check(entry, commands):
     return run.returncode, run.stdout
 
 
+def compileCommands(preset):
+    """The compile commands of a preset, each for one source, with the headers that its build made.
+
+    A build compiles several sources at once, so the commands are those of a folder that is configured
+    otherwise and never built.
+    """
+    build, configured = checkout.ROOT / "build" / preset, checkout.ROOT / "build" / "tidy" / preset
+    subprocess.run(["cmake", "--preset", preset, "-B", configured, "-D", "HEARTH_UNITY_BUILD=OFF"],
+                   cwd=checkout.ROOT, stdout=subprocess.DEVNULL, check=True)
+    text = (configured / "compile_commands.json").read_text(encoding="utf-8")
+    return json.loads(text.replace(str(configured), str(build)))
+
+
 def main():
     root = checkout.ROOT
-    build = root / "build" / (sys.argv[1] if len(sys.argv) > 1 else "release")
+    preset = sys.argv[1] if len(sys.argv) > 1 else "release"
+    build = root / "build" / preset
     passed = checkout.cacheFolder() / "tidy"
     passed.mkdir(exist_ok=True)
     config = (root / ".clang-tidy").read_bytes()
@@ -66,7 +80,7 @@ def main():
     pending = []
     # A file that several targets compile is checked once.
     entries = {entry["file"]: entry | {"command": PRECOMPILED.sub("", entry["command"])}
-               for entry in json.loads((build / "compile_commands.json").read_text())
+               for entry in compileCommands(preset)
                if entry["file"] in tracked and not TEST.search(entry["file"])}
     for entry in entries.values():
         key = keyOf(entry, config, roots, known)

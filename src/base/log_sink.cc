@@ -18,12 +18,12 @@ namespace {
 constinit std::atomic<const LogSink*> current = nullptr;
 HEARTH_THREAD_LOCAL constinit bool isInside = false;
 
-std::mutex& mutex() {
+std::mutex& sinkMutex() {
   static constinit Immortal<std::mutex> only;
   return only.get([] {
     // A child has only the thread that forked, which may be inside the sink.
     ForkGate::atFork({.afterInChild = [] {
-      if (!isInside) std::construct_at(&mutex());
+      if (!isInside) std::construct_at(&sinkMutex());
     }});
     return std::mutex();
   });
@@ -42,14 +42,14 @@ class Inside {
 void setLogSink(LogSink sink) {
   auto made = sink != nullptr ? std::make_unique<const LogSink>(std::move(sink)) : nullptr;
   std::unique_lock<std::mutex> lock;
-  if (!isInside) lock = std::unique_lock(mutex());
+  if (!isInside) lock = std::unique_lock(sinkMutex());
   made.reset(current.exchange(made.release()));
 }
 
 bool callLogSink(LogLevel level, std::string_view message) {
   if (current.load(std::memory_order_acquire) == nullptr || isInside) return false;
   const std::string text(message);
-  const std::lock_guard lock(mutex());
+  const std::lock_guard lock(sinkMutex());
   const LogSink* const found = current.load(std::memory_order_relaxed);
   if (found == nullptr) return false;
   const LogSink sink = *found;  // the call may replace it

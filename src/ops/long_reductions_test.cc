@@ -15,14 +15,14 @@ namespace hearth::ops {
 namespace {
 
 // A tensor of up to three dimensions and which of them are reduced.
-struct Case {
+struct ReductionCase {
   Dimensions dimensions;
   std::vector<int32_t> axes;
 };
 
 // Long and short, wide and narrow tensors, and sizes that do not fill a vector.
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<ReductionCase> cases() {
+  std::vector<ReductionCase> all;
   for (const uint32_t size : {1u, 2u, 31u, 32u, 33u, 64u, 127u, 129u, 255u, 256u, 257u, 1000u})
     for (const uint32_t other : {1u, 3u, 40u}) {
       all.push_back({{other, size}, {1}});
@@ -45,7 +45,7 @@ std::vector<Case> cases() {
 
 // Calls visit(input element, output element) for all elements of the input.
 template <typename Visit>
-void forEachElement(const Case& c, const Visit& visit) {
+void forEachElement(const ReductionCase& c, const Visit& visit) {
   size_t count = 1;
   for (const uint32_t dimension : c.dimensions) count *= dimension;
   for (size_t i = 0; i < count; ++i) {
@@ -63,19 +63,19 @@ void forEachElement(const Case& c, const Visit& visit) {
   }
 }
 
-size_t inputCountOf(const Case& c) {
+size_t inputCountOf(const ReductionCase& c) {
   size_t count = 0;
   forEachElement(c, [&](size_t i, size_t) { count = i + 1; });
   return count;
 }
-size_t outputCountOf(const Case& c) {
+size_t outputCountOf(const ReductionCase& c) {
   size_t count = 0;
   forEachElement(c, [&](size_t, size_t at) { count = std::max(count, at + 1); });
   return count;
 }
 
 template <typename T>
-std::vector<T> reduced(OperationType type, const Case& c, graph::Operand input,
+std::vector<T> reduced(OperationType type, const ReductionCase& c, graph::Operand input,
                        const std::vector<T>& values, const graph::Operand& output) {
   OperationBuilder builder(type);
   input.dimensions = c.dimensions;
@@ -93,7 +93,7 @@ std::vector<T> reduced(OperationType type, const Case& c, graph::Operand input,
 
 template <typename T>
 void checkExtremes(const graph::Operand& operand, int lowest, int highest) {
-  for (const Case& c : cases()) {
+  for (const ReductionCase& c : cases()) {
     const std::vector<T> values = randomValues<T>(inputCountOf(c), lowest, highest);
     std::vector<T> greatest(outputCountOf(c), std::numeric_limits<T>::lowest());
     std::vector<T> least(greatest.size(), std::numeric_limits<T>::max());
@@ -117,7 +117,7 @@ TEST(LongReductionsTest, Extremes) {
 // Sums of whole numbers are exact.
 template <typename T>
 void checkSums(const graph::Operand& operand, int lowest, int highest) {
-  for (const Case& c : cases()) {
+  for (const ReductionCase& c : cases()) {
     const std::vector<T> values = randomValues<T>(inputCountOf(c), lowest, highest);
     std::vector<int64_t> sums(outputCountOf(c));
     forEachElement(c, [&](size_t i, size_t at) {
@@ -153,7 +153,7 @@ TEST(LongReductionsTest, Sums) {
 // A few bytes or a single one decide, anywhere in a row; every byte but 0 is true.
 TEST(LongReductionsTest, Truth) {
   const auto operand = OperationBuilder::tensor(kBool8, {});
-  for (const Case& c : cases()) {
+  for (const ReductionCase& c : cases()) {
     for (const bool isMostlyTrue : {false, true}) {
       std::vector<uint8_t> values = randomValues<uint8_t>(inputCountOf(c), 0, 255);
       for (uint8_t& value : values)

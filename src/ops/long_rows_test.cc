@@ -14,8 +14,8 @@
 namespace hearth::ops {
 namespace {
 
-std::vector<float> reduced(OperationType type, Dimensions dimensions, int32_t axis,
-                           const std::vector<float>& values) {
+std::vector<float> reducedRow(OperationType type, Dimensions dimensions, int32_t axis,
+                              const std::vector<float>& values) {
   OperationBuilder builder(type);
   builder.input(std::move(dimensions), values).input({1}, std::vector<int32_t>{axis});
   if (type == OperationType::kMean)
@@ -45,8 +45,8 @@ TEST(LongRowsTest, Reductions) {
             : type == OperationType::kReduceMax ? *std::max_element(row, row + size)
                                                 : *std::min_element(row, row + size));
       }
-      EXPECT_EQ(reduced(type, {rows, size}, 1, values), expected) << size;
-      EXPECT_EQ(reduced(type, {size, rows}, 0, turned), expected) << size;
+      EXPECT_EQ(reducedRow(type, {rows, size}, 1, values), expected) << size;
+      EXPECT_EQ(reducedRow(type, {size, rows}, 0, turned), expected) << size;
     }
   }
 }
@@ -97,7 +97,7 @@ TEST(LongRowsTest, NaNIsNoExtreme) {
   std::vector<float> values(300, 1.0f);
   values[7] = values[200] = NAN;
   values[100] = 5.0f;
-  EXPECT_EQ(reduced(OperationType::kReduceMax, {1, 300}, 1, values), std::vector<float>{5.0f});
+  EXPECT_EQ(reducedRow(OperationType::kReduceMax, {1, 300}, 1, values), std::vector<float>{5.0f});
 }
 
 TEST(LongRowsTest, RunningSumsOfColumns) {

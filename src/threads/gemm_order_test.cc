@@ -59,7 +59,7 @@ void expectEachOutputOnce(const std::vector<Tile>& tiles, size_t outer, size_t r
         ASSERT_EQ(visits[(o * (rows + 1) + r) * columns + c], 1) << o << " " << r << " " << c;
 }
 
-std::unique_ptr<ThreadPool> makePool(size_t threads) {
+std::unique_ptr<ThreadPool> poolOf(size_t threads) {
   auto pool = ThreadPool::create(threads);
   EXPECT_TRUE(pool) << pool.error().toString();
   return std::move(*pool);
@@ -67,7 +67,7 @@ std::unique_ptr<ThreadPool> makePool(size_t threads) {
 
 TEST(GemmOrder, VisitsEachOutputOnceInWholeRowTiles) {
   for (const size_t threads : {1, 2, 3, 4}) {
-    const auto pool = makePool(threads);
+    const auto pool = poolOf(threads);
     for (const size_t rows : {1, 6, 7, 49, 50})
       for (const size_t columns : {1, 33, 64, 65, 130, 1000})
         for (const size_t columnTile : {size_t{16}, size_t{32}, size_t{192}, columns})
@@ -89,7 +89,7 @@ TEST(GemmOrder, VisitsEachOutputOnceInWholeRowTiles) {
 
 // Visits `rows` in tiles of 7, and the columns that the hint names.
 void visit(size_t threads, const GemmHint& hint, size_t rows, Recorder* recorder) {
-  const auto pool = makePool(threads);
+  const auto pool = poolOf(threads);
   GemmHintScope scope(hint);
   hearth_pthreadpool_parallelize_2d_tile_2d(pool->nativeHandle(), Recorder::task2d, recorder, rows,
                                             hint.columns, 7, hint.columns, 0);
@@ -116,7 +116,7 @@ TEST(GemmOrder, GivesEveryThreadWork) {
 }
 
 TEST(GemmOrder, OuterDimensionsStay) {
-  const auto pool = makePool(3);
+  const auto pool = poolOf(3);
   GemmHintScope scope({3000, 200, false});
   Recorder three;
   hearth_pthreadpool_parallelize_3d_tile_2d(pool->nativeHandle(), Recorder::task3d, &three, 5, 23,
@@ -129,7 +129,7 @@ TEST(GemmOrder, OuterDimensionsStay) {
 }
 
 TEST(GemmOrder, GuardTurnsAOneRowTailIntoTwoRows) {
-  const auto pool = makePool(2);
+  const auto pool = poolOf(2);
   for (const size_t bytes : {0, 5000}) {
     GemmHintScope scope({bytes, 96, true});
     for (const size_t rows : {1, 16, 17, 18, 49}) {
@@ -151,7 +151,7 @@ TEST(GemmOrder, GuardTurnsAOneRowTailIntoTwoRows) {
 }
 
 TEST(GemmOrder, OtherCallsKeepTheirOrder) {
-  const auto pool = makePool(1);
+  const auto pool = poolOf(1);
   for (const bool hinted : {false, true}) {
     Recorder recorder;
     std::unique_ptr<GemmHintScope> scope;

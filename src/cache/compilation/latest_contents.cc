@@ -12,7 +12,7 @@
 namespace hearth::cache {
 namespace {
 
-constexpr char kFile[] = "cache-map.latest";
+constexpr char kLatestFile[] = "cache-map.latest";
 constexpr char kMagic[8] = {'H', 'R', 'T', 'H', 'L', 'A', 'T', '\n'};
 // Owners that share a place overwrite each other. Unused places take no room on the disk.
 constexpr uint64_t kPlaces = 1024;
@@ -54,7 +54,7 @@ off_t placeOf(const CacheOwner& owner) {
 
 std::optional<KnownContent> findLatestContent(int folder, const FileGeneration& database,
                                               const CacheOwner& owner) {
-  const base::Descriptor file = openTrusted(folder, kFile, O_RDONLY);
+  const base::Descriptor file = openTrusted(folder, kLatestFile, O_RDONLY);
   if (!file.valid()) return std::nullopt;
   Record record;
   if (!readAt(file.get(), &record, sizeof record, static_cast<uint64_t>(placeOf(owner))) ||
@@ -66,7 +66,7 @@ std::optional<KnownContent> findLatestContent(int folder, const FileGeneration& 
 }
 
 void keepLatestContent(int folder, const FileGeneration& database, const KnownContent& known) {
-  const base::Descriptor file = openTrusted(folder, kFile, O_WRONLY | O_CREAT);
+  const base::Descriptor file = openTrusted(folder, kLatestFile, O_WRONLY | O_CREAT);
   if (!file.valid()) return;
   Record record{{},
                 database,

@@ -12,7 +12,7 @@
 namespace hearth::cache {
 namespace {
 
-constexpr char kFile[] = "identity.latest";
+constexpr char kLatestFile[] = "identity.latest";
 // Keys that share a place overwrite each other. Unused places take no room on the disk.
 constexpr uint64_t kPlaces = 1024;
 constexpr uint64_t kPlaceBytes = 128;
@@ -44,7 +44,7 @@ base::Sha256Digest checksumOf(const base::Sha256Digest& key, const IdentityEntry
 }
 
 std::optional<IdentityEntry> findLatestEntry(int folder, const base::Sha256Digest& key) {
-  const base::Descriptor file = openTrusted(folder, kFile, O_RDONLY);
+  const base::Descriptor file = openTrusted(folder, kLatestFile, O_RDONLY);
   Record record;
   if (!file.valid() || !readAt(file.get(), &record, sizeof record, placeOf(key)) ||
       record.key != key)
@@ -55,14 +55,14 @@ std::optional<IdentityEntry> findLatestEntry(int folder, const base::Sha256Diges
 }
 
 void keepLatestEntry(int folder, const base::Sha256Digest& key, const IdentityEntry& entry) {
-  const base::Descriptor file = openTrusted(folder, kFile, O_WRONLY | O_CREAT);
+  const base::Descriptor file = openTrusted(folder, kLatestFile, O_WRONLY | O_CREAT);
   if (!file.valid()) return;
   const Record record{key, entry.digest, entry.when, checksumOf(key, entry)};
   (void)writeAt(file.get(), &record, sizeof record, placeOf(key));
 }
 
 void forgetLatestEntries(int folder) {
-  (void)removeFile(folder, kFile);
+  (void)removeFile(folder, kLatestFile);
 }
 
 }  // namespace hearth::cache

@@ -8,15 +8,11 @@
 #include "base/caught.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "frontends/delegate/node_reader.h"
 #include "frontends/delegate/node_selection.h"
 
 namespace hearth::delegate {
 namespace {
-
-std::vector<int32_t> listOf(const TfLiteIntArray* array) {
-  if (array == nullptr || array->size <= 0) return {};
-  return {array->data, array->data + array->size};
-}
 
 // Runs `body`; reports a failure to the runtime and returns its code for one.
 template <typename Body>

@@ -54,7 +54,7 @@ std::optional<schema::TensorType> typeOf(TfLiteType type) {
 }
 
 template <typename Array>
-std::vector<std::remove_extent_t<decltype(Array::data)>> listOf(const Array* array) {
+std::vector<std::remove_extent_t<decltype(Array::data)>> valuesOf(const Array* array) {
   if (array == nullptr || array->size <= 0) return {};
   return {array->data, array->data + array->size};
 }
@@ -66,7 +66,7 @@ bool readQuantization(const TfLiteQuantization& from, SourceTensor* to) {
   if (from.type == kTfLiteAffineQuantization) {
     const auto& affine = *static_cast<const TfLiteAffineQuantization*>(from.params);
     if (affine.scale != nullptr && affine.scale->size > 0)
-      to->scales = std::make_shared<const std::vector<float>>(listOf(affine.scale));
+      to->scales = std::make_shared<const std::vector<float>>(valuesOf(affine.scale));
     if (affine.zero_point != nullptr && affine.zero_point->size > 0) {
       const std::span<const int32_t> points(affine.zero_point->data,
                                             static_cast<size_t>(affine.zero_point->size));
@@ -87,13 +87,14 @@ bool readQuantization(const TfLiteQuantization& from, SourceTensor* to) {
 
 SourceSparsity readSparsity(const TfLiteSparsity& from) {
   SourceSparsity sparsity;
-  sparsity.traversalOrder = listOf(from.traversal_order);
-  sparsity.blockMap = listOf(from.block_map);
+  sparsity.traversalOrder = valuesOf(from.traversal_order);
+  sparsity.blockMap = valuesOf(from.block_map);
   for (int32_t i = 0; from.dim_metadata != nullptr && i < from.dim_metadata_size; ++i) {
     const TfLiteDimensionMetadata& dimension = from.dim_metadata[i];
     sparsity.dimensions.push_back(
         {dimension.format == 0 ? schema::DimensionType::DENSE : schema::DimensionType::SPARSE_CSR,
-         dimension.dense_size, listOf(dimension.array_segments), listOf(dimension.array_indices)});
+         dimension.dense_size, valuesOf(dimension.array_segments),
+         valuesOf(dimension.array_indices)});
   }
   return sparsity;
 }
@@ -102,7 +103,7 @@ SourceSparsity readSparsity(const TfLiteSparsity& from) {
 
 std::optional<graph::Dimensions> dimensionsOf(const TfLiteTensor& tensor) {
   graph::Dimensions dimensions;
-  for (const int32_t dimension : listOf(tensor.dims)) {
+  for (const int32_t dimension : valuesOf(tensor.dims)) {
     if (dimension < 0) return std::nullopt;
     dimensions.push_back(static_cast<uint32_t>(dimension));
   }
@@ -113,7 +114,7 @@ Result<std::vector<int32_t>> GraphReader::plan() const {
   TfLiteIntArray* plan = nullptr;
   if (context_->GetExecutionPlan(context_, &plan) != kTfLiteOk)
     return fail(ErrorCode::kOpFailed, "The runtime does not give its execution plan.");
-  return listOf(plan);
+  return valuesOf(plan);
 }
 
 Result<GraphReader::Node> GraphReader::node(int32_t index) {
@@ -125,8 +126,8 @@ Result<GraphReader::Node> GraphReader::node(int32_t index) {
                 index);
   Node read;
   read.index = index;
-  read.inputs = listOf(node->inputs);
-  read.outputs = listOf(node->outputs);
+  read.inputs = valuesOf(node->inputs);
+  read.outputs = valuesOf(node->outputs);
   const auto exists = [this](int32_t tensor) {
     return this->tensor(tensor) != nullptr;
   };
@@ -166,7 +167,7 @@ std::optional<SourceTensor> GraphReader::readTensor(const TfLiteTensor& tensor) 
           ConstantPlace{memory::Pool::borrowed(tensor.data, tensor.bytes), 0, tensor.bytes};
     return read;
   }
-  const std::vector<int32_t> signature = listOf(tensor.dims_signature);
+  const std::vector<int32_t> signature = valuesOf(tensor.dims_signature);
   if (signature.size() == read.dimensions.size() &&
       std::ranges::find(signature, -1) != signature.end())
     for (const int32_t dimension : signature) read.isOpen.push_back(dimension == -1);

@@ -553,11 +553,6 @@ const KnownOperation* findOperation(BuiltinOperator code) {
   return found != std::end(kKnownOperations) && found->code == code ? found : nullptr;
 }
 
-std::vector<int32_t> listOf(const TfLiteIntArray* array) {
-  if (array == nullptr || array->size <= 0) return {};
-  return {array->data, array->data + array->size};
-}
-
 // Whether the reader of files translates custom operations of this name.
 bool isKnownCustomOperation(const std::string& name) {
   return tflite::isKnownCustomOperation(name) || ops::findCustomOperator(name) != nullptr;
@@ -583,6 +578,11 @@ std::optional<SourceNode> readComposite(const TfLiteNode& node, SourceNode read)
 }
 
 }  // namespace
+
+std::vector<int32_t> listOf(const TfLiteIntArray* array) {
+  if (array == nullptr || array->size <= 0) return {};
+  return {array->data, array->data + array->size};
+}
 
 bool isKnownOperation(BuiltinOperator code) {
   return findOperation(code) != nullptr;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "frontends/delegate/partition_source.h"
 #include "frontends/delegate/tflite_abi.h"
 
 namespace hearth::delegate {
+
+// What a list of the runtime holds; nothing for a null pointer.
+std::vector<int32_t> listOf(const TfLiteIntArray* array);
 
 // Whether the delegate takes builtin operations of this code, as far as the code decides.
 bool isKnownOperation(tflite::schema::BuiltinOperator code);

@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "frontends/delegate/node_reader.h"
 
 namespace hearth::delegate {
 namespace {
@@ -25,11 +26,6 @@ OwnedArray arrayOf(const std::set<int32_t>& numbers) {
     std::ranges::copy(numbers, array->data);
   }
   return {array, &std::free};
-}
-
-std::vector<int32_t> listOf(const TfLiteIntArray* array) {
-  if (array == nullptr || array->size <= 0) return {};
-  return {array->data, array->data + array->size};
 }
 
 // Number of threads for the kernels of an interpreter that asks for `recommended`.

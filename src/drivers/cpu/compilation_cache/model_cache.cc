@@ -31,10 +31,10 @@ namespace {
 constexpr uint64_t kLargeConstant = 4096;
 // Constants of this many bytes or more are left out if they are only needed packed.
 constexpr uint64_t kWorthAHole = 64;
-constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kPieceAlignment = 64;
 
-uint64_t roundedUp(uint64_t size) {
-  return (size + kAlignment - 1) / kAlignment * kAlignment;
+uint64_t aligned(uint64_t size) {
+  return (size + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
 }
 
 // Whether cache files can name segments of the store. A bundle holds the segments of one plan only,
@@ -78,13 +78,13 @@ class Saver {
     data_.layOut();
     const std::vector<uint8_t> head = data_.encodedHead();
     const std::vector<uint8_t> plan = plan_.encoded();
-    const std::vector<uint8_t> padding(roundedUp(kReadSlack) + kAlignment);
+    const std::vector<uint8_t> padding(aligned(kReadSlack) + kPieceAlignment);
     std::vector<std::span<const uint8_t>> dataPieces = {head};
     for (size_t i = 0; i < data_.segments.size(); ++i) {
       const uint64_t size = data_.segments[i].size;
       if (!data_.segments[i].isInline) continue;
       dataPieces.push_back(sources_[i].bytes);
-      dataPieces.push_back(std::span(padding).first(roundedUp(size + kReadSlack) - size));
+      dataPieces.push_back(std::span(padding).first(aligned(size + kReadSlack) - size));
     }
     const std::span<const uint8_t> modelPieces[] = {plan};
     // The map learns the content before the files are written: if the process is killed in between,
@@ -179,7 +179,7 @@ class Saver {
       operand->location.pool = pool->second;
     } else {
       operand->lifetime = graph::Lifetime::kConstantCopy;
-      operand->location.offset = roundedUp(model->constantBytes.size());
+      operand->location.offset = aligned(model->constantBytes.size());
       model->constantBytes.resize(operand->location.offset);
       model->constantBytes.insert(model->constantBytes.end(), bytes.begin(), bytes.end());
     }

@@ -30,7 +30,7 @@ constexpr size_t kBytesPerTable = 8;
 constexpr size_t kSpareTables = 64;
 
 template <typename T>
-T numberAt(Bytes bytes, size_t offset) {
+T fieldAt(Bytes bytes, size_t offset) {
   T number;
   std::memcpy(&number, bytes.data() + offset, sizeof(number));
   return flatbuffers::EndianScalar(number);
@@ -107,7 +107,7 @@ std::string nameOf(const Part& part) {
   return part.type;
 }
 
-Result<Part> partOf(const litertlm::Section& section, size_t index, size_t fileSize) {
+Result<Part> sectionPart(const litertlm::Section& section, size_t index, size_t fileSize) {
   Part part;
   const std::string_view type = litertlm::EnumNameSectionType(section.type());
   part.type = type.empty() ? base::formatText("type {}", static_cast<unsigned>(section.type()))
@@ -136,11 +136,11 @@ Result<LitertlmHeader> readLitertlmHeader(Bytes bytes) {
   if (bytes.size() < kHeaderOffset)
     return fail(ErrorCode::kBadData, "The .litertlm file ends after {} bytes, in its header.",
                 bytes.size());
-  const auto major = numberAt<uint32_t>(bytes, kVersionOffset);
+  const auto major = fieldAt<uint32_t>(bytes, kVersionOffset);
   if (major != kMajorVersion)
     return fail(ErrorCode::kBadData, "The .litertlm file has format version {}, only {} is known.",
                 major, kMajorVersion);
-  const auto end = numberAt<uint64_t>(bytes, kHeaderEndOffset);
+  const auto end = fieldAt<uint64_t>(bytes, kHeaderEndOffset);
   if (end < kHeaderOffset || end > bytes.size() || end - kHeaderOffset > kMaxHeaderSize)
     return fail(ErrorCode::kBadData,
                 "The .litertlm file is damaged: its header ends at byte {}, the file has {} bytes "
@@ -160,13 +160,13 @@ Result<LitertlmHeader> readLitertlmHeader(Bytes bytes) {
 
   const auto& root = *flatbuffers::GetRoot<litertlm::Header>(tables.data());
   LitertlmHeader header;
-  header.version = base::formatText("{}.{}.{}", major, numberAt<uint32_t>(bytes, 12),
-                                    numberAt<uint32_t>(bytes, 16));
+  header.version = base::formatText("{}.{}.{}", major, fieldAt<uint32_t>(bytes, 12),
+                                    fieldAt<uint32_t>(bytes, 16));
   if (root.system() != nullptr) header.metadata = metadataOf(root.system()->entries());
   if (root.sections() == nullptr || root.sections()->sections() == nullptr) return header;
   std::vector<Extent> extents = {{0, end, "the header"}};
   for (const litertlm::Section* section : *root.sections()->sections()) {
-    HEARTH_ASSIGN(Part part, partOf(*section, header.parts.size(), bytes.size()));
+    HEARTH_ASSIGN(Part part, sectionPart(*section, header.parts.size(), bytes.size()));
     extents.push_back({part.offset, part.offset + part.size,
                        base::formatText("section {} ({})", header.parts.size(), part.name)});
     header.parts.push_back(std::move(part));

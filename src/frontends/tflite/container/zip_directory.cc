@@ -189,7 +189,7 @@ std::string typeOf(const Member& member) {
 }
 
 // Finds the member's bytes behind its local header, which must agree with the directory.
-Result<Part> partOf(Bytes archive, const Member& member) {
+Result<Part> memberPart(Bytes archive, const Member& member) {
   if (!contains(archive, member.header, kLocalHeaderSize) ||
       numberAt<uint32_t>(archive, member.header) != kLocalHeader)
     return fail(ErrorCode::kBadData,
@@ -237,7 +237,7 @@ Result<std::vector<Part>> readZipDirectory(Bytes bytes) {
   std::vector<Extent> extents = {{directory.offset, bytes.size(), "the directory"}};
   for (uint64_t at = 0; at < records.size();) {
     HEARTH_ASSIGN(const Member member, readRecord(records, &at));
-    HEARTH_ASSIGN(Part part, partOf(bytes, member));
+    HEARTH_ASSIGN(Part part, memberPart(bytes, member));
     extents.push_back({member.header, part.offset + part.size, part.name});
     if (!member.rawName.ends_with('/')) parts.push_back(std::move(part));
   }
