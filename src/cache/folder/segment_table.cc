@@ -22,12 +22,6 @@ StoreResult<memory::Mapping> orFailure(Result<memory::Mapping> mapping) {
   return std::move(*mapping);
 }
 
-// Maps a file that may not have a tail yet.
-StoreResult<memory::Mapping> mapDraft(int fd, uint64_t size) {
-  return orFailure(memory::Mapping::ofFile(fd, 0, static_cast<size_t>(size),
-                                           memory::Mapping::Access::kReadOnly));
-}
-
 // Maps the payload of a whole file, whose tail provides the readable bytes behind it.
 StoreResult<memory::Mapping> mapPayload(int fd, uint64_t size) {
   static_assert(kLeastSegmentTail >= memory::Mapping::kReadableBehind);
@@ -221,19 +215,32 @@ StoreResult<SegmentRef> SegmentTable::writeIn(const FolderRef& folder, const Seg
 }
 
 StoreResult<SegmentDraft> SegmentTable::draft(std::span<const uint8_t> payload) {
-  const auto draftIn = [&](const FolderRef& folder) -> StoreResult<SegmentDraft> {
+  HEARTH_ASSIGN(SegmentDraft draft, startDraft(payload.size()));
+  HEARTH_TRY(writeReserved(draft.file.fd(), payload, 0));
+  HEARTH_TRY(mapDraft(draft, payload.size()));
+  return draft;
+}
+
+StoreResult<SegmentDraft> SegmentTable::startDraft(size_t size) {
+  const auto startIn = [&](const FolderRef& folder) -> StoreResult<SegmentDraft> {
     HEARTH_ASSIGN(TempObject file, TempObject::create(folder->temporary()));
-    HEARTH_TRY(writePayloadBytes(file.fd(), payload, 0));
-    HEARTH_ASSIGN(memory::Mapping mapping, mapDraft(file.fd(), payload.size()));
-    return SegmentDraft{folder, std::move(file), std::move(mapping)};
+    HEARTH_TRY(reservePayload(file.fd(), 0, size));
+    return SegmentDraft{folder, std::move(file), memory::Mapping()};
   };
   for (int attempt = 0;; ++attempt) {
     HEARTH_ASSIGN(const FolderRef folder, folders_.writable());
-    auto draft = draftIn(folder);
+    auto draft = startIn(folder);
     if (draft || draft.error().reason != StoreReason::kGone || attempt > 0 ||
         !folders_.reopenIfGone())
       return draft;
   }
+}
+
+StoreStatus SegmentTable::mapDraft(SegmentDraft& draft, size_t size) {
+  // The file has no tail yet.
+  HEARTH_ASSIGN(draft.payload, orFailure(memory::Mapping::ofFile(
+                                   draft.file.fd(), 0, size, memory::Mapping::Access::kReadOnly)));
+  return {};
 }
 
 StoreResult<SegmentRef> SegmentTable::finish(SegmentDraft draft) {

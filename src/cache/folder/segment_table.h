@@ -52,6 +52,10 @@ class SegmentTable {
 
   // Writes only the bytes of an object. Errors as write().
   StoreResult<SegmentDraft> draft(std::span<const uint8_t> payload);
+  // Makes a draft whose bytes the caller writes and maps (mapDraft). Errors as write().
+  StoreResult<SegmentDraft> startDraft(size_t size);
+  // Maps the payload of a draft when all its bytes are written. Errors: kIoError.
+  static StoreStatus mapDraft(SegmentDraft& draft, size_t size);
   // Names the draft by its content (contentSegmentKey) and returns a segment with the draft's
   // mapping. Returns an equal object that is there instead, as write() does.
   StoreResult<SegmentRef> finish(SegmentDraft draft);

@@ -39,6 +39,12 @@ class StoreCrashTest : public StoreTest {
     // This segment is copied before it has a name.
     (*store)->publishAsync({.payload = bytesOf(3), .copied = [](const memory::Mapping&) {
                             }});
+    // And this one is written in parts.
+    std::unique_ptr<SegmentWriter> writer = (*store)->beginWriting(bytesOf(3).size());
+    if (writer == nullptr || !writer->append(std::span(bytesOf(3)).first(1u << 20)) ||
+        !writer->append(std::span(bytesOf(3)).subspan(1u << 20)) || !writer->map())
+      return 6;
+    (*store)->publishAsync({.written = std::move(writer)});
     (*store)->flush();
     if (!(*store)->publishPlan(planKey(1), payload(101, 3000), keys)) return 3;
     if (!(*store)->publishPlan(planKey(2), payload(102, 3000), {})) return 4;

@@ -80,6 +80,38 @@ TEST_F(StoreFaultTest, SegmentsThatAreCopiedFirstFailWithTheSameReasons) {
   });
 }
 
+TEST_F(StoreFaultTest, SegmentsThatAreWrittenInPartsFailAndLeaveNothing) {
+  const auto store = open();
+  const std::vector<uint8_t> bytes = payload(1, 4u << 20);
+  // How far writing comes.
+  const auto write = [&](const char* fault) {
+    return underFault(fault, [&] {
+      std::unique_ptr<SegmentWriter> writer = store->beginWriting(bytes.size());
+      if (writer == nullptr) return 0;
+      if (!writer->append(std::span(bytes).first(2u << 20))) return 1;
+      if (!writer->append(std::span(bytes).subspan(2u << 20))) return 2;
+      if (!writer->map()) return 3;
+      bool isPublished = false;
+      store->publishAsync({.written = std::move(writer), .done = [&](const auto& segment) {
+                             isPublished = segment.has_value();
+                           }});
+      store->flush();
+      return isPublished ? 5 : 4;
+    });
+  };
+  const std::pair<const char*, int> ends[] = {
+      {"fallocate:ENOSPC", 0}, {"open:EROFS", 0}, {"pwrite:ENOSPC", 1},  {"pwrite:EIO:2", 2},
+      {"pread:EIO", 4},        {"rename:EIO", 4}, {"pwrite:ENOSPC:3", 4}};
+  for (const auto& [fault, end] : ends) {
+    SCOPED_TRACE(fault);
+    EXPECT_EQ(write(fault), end);
+    EXPECT_TRUE(fs::is_empty(root() / "tmp"));
+    EXPECT_FALSE(store->find(contentSegmentKey(bytes)));
+  }
+  EXPECT_EQ(write("pwrite:EINTR:1:2,pwrite:short:4:2"), 5);
+  EXPECT_TRUE(store->find(contentSegmentKey(bytes)));
+}
+
 TEST_F(StoreFaultTest, InterruptedAndShortCallsAreNoFailures) {
   for (const char* fault : {"open:EINTR:1:3,pwrite:EINTR:1:2,rename:EINTR,mkdir:EINTR,fsync:EINTR",
                             "pwrite:short:1:*", "pread:short:1:*", "pread:EINTR:1:5"}) {

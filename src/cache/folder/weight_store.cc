@@ -113,6 +113,38 @@ constexpr int64_t kForgetAfter = int64_t{180} * 24 * 3600;  // seconds
 // syncing it costs nothing.
 constexpr int64_t kWrittenBackAfter = int64_t{60} * 1'000'000'000;
 
+class DraftWriter final : public SegmentWriter {
+ public:
+  DraftWriter(SegmentDraft draft, size_t size, std::shared_ptr<BuildLock> builders)
+      : draft_(std::move(draft)), size_(size), builders_(std::move(builders)) {}
+
+  StoreStatus append(std::span<const uint8_t> bytes) override {
+    if (bytes.size() > size_ - written_)
+      return storeFail(StoreReason::kBadRequest, "{} bytes follow {} of a segment of {}.",
+                       bytes.size(), written_, size_);
+    HEARTH_TRY(writeReserved(draft_.file.fd(), bytes, written_));
+    written_ += bytes.size();
+    if (builders_ != nullptr) builders_->noteProgress();
+    return {};
+  }
+
+  StoreResult<const memory::Mapping*> map() override {
+    if (written_ != size_)
+      return storeFail(StoreReason::kBadRequest, "A segment of {} bytes has only {}.", size_,
+                       written_);
+    HEARTH_TRY(SegmentTable::mapDraft(draft_, size_));
+    return &draft_.payload;
+  }
+
+  SegmentDraft take() { return std::move(draft_); }
+
+ private:
+  SegmentDraft draft_;
+  const size_t size_;
+  size_t written_ = 0;
+  const std::shared_ptr<BuildLock> builders_;
+};
+
 // Guarded by base::ForkAware::registryMutex.
 constinit base::Immortal<OpenStores<WeightStore>> openStores;
 
@@ -187,22 +219,43 @@ StoreResult<SegmentRef> WeightStore::publish(const SegmentKey& key, const Segmen
 }
 
 void WeightStore::publishAsync(PublishRequest request) {
+  if (request.written != nullptr) return publishWritten(std::move(request));
   if (!request.key && request.copied && !request.payload.empty())
     return publishCopied(std::move(request));
   DiskStore::publishAsync(std::move(request));
 }
 
+struct WeightStore::DraftWork {
+  PublishRequest request;
+  std::optional<SegmentDraft> draft;
+  void end(StoreResult<SegmentRef> result) {
+    request.ticket.release();
+    if (request.done) request.done(std::move(result));
+  }
+};
+
+std::unique_ptr<SegmentWriter> WeightStore::beginWriting(size_t size) {
+  auto draft = storeCaught([&]() -> StoreResult<SegmentDraft> {
+    HEARTH_TRY(makeRoom(size));
+    return parts_->segments.startDraft(size);
+  });
+  if (draft) return std::make_unique<DraftWriter>(std::move(*draft), size, buildLock());
+  base::logDebug("{} bytes cannot be written in parts. {}", size, draft.error().message);
+  return nullptr;
+}
+
+void WeightStore::publishWritten(PublishRequest request) {
+  const auto work = std::make_shared<DraftWork>();
+  work->draft.emplace(static_cast<DraftWriter&>(*request.written).take());
+  request.written = nullptr;
+  work->request = std::move(request);
+  finishLater(work);
+}
+
 void WeightStore::publishCopied(PublishRequest request) {
-  struct Work {
-    PublishRequest request;
-    std::optional<SegmentDraft> draft;
-    void end(StoreResult<SegmentRef> result) {
-      request.ticket.release();
-      if (request.done) request.done(std::move(result));
-    }
-  };
   const size_t size = request.payload.size();
-  const auto work = std::make_shared<Work>(std::move(request));
+  const auto work = std::make_shared<DraftWork>();
+  work->request = std::move(request);
   const auto write = [this, work] {
     auto draft = storeCaught([&]() -> StoreResult<SegmentDraft> {
       HEARTH_TRY(makeRoom(work->request.payload.size()));
@@ -213,6 +266,11 @@ void WeightStore::publishCopied(PublishRequest request) {
     work->request.copied(work->draft->payload);
     noteProgress();
   };
+  if (!parts_->writer.tryPost(write, size, kCopyQueue)) write();
+  finishLater(work);
+}
+
+void WeightStore::finishLater(const std::shared_ptr<DraftWork>& work) {
   const auto finish = [this, work] {
     if (!work->draft) return;
     auto segment = storeCaught([&] { return parts_->segments.finish(std::move(*work->draft)); });
@@ -220,7 +278,6 @@ void WeightStore::publishCopied(PublishRequest request) {
     work->end(std::move(segment));
   };
   base::TaskThread& writer = parts_->writer;
-  if (!writer.tryPost(write, size, kCopyQueue)) write();
   if (writer.postHeld(finish, kMostDrafts)) return;
   writer.release();
   if (!writer.post(finish)) finish();

@@ -59,6 +59,8 @@ class WeightStore final : public DiskStore {
   // then neither waits for the hashing nor shares its processors with it. For other payloads the
   // call blocks while 256 MiB are queued.
   void publishAsync(PublishRequest request) override;
+  // What is written is hashed when afterPublishing says that the caller has no more, too.
+  std::unique_ptr<SegmentWriter> beginWriting(size_t size) override;
 
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
@@ -99,6 +101,9 @@ class WeightStore final : public DiskStore {
   void noteProgress();
   void opened(SegmentOrigin origin);
   void publishCopied(PublishRequest request);
+  void publishWritten(PublishRequest request);
+  struct DraftWork;
+  void finishLater(const std::shared_ptr<DraftWork>& work);
   void markLater(std::shared_ptr<SegmentOrigin> origin);
   void makeDurable();
   StoreStatus makeRoom(uint64_t bytes);

@@ -59,18 +59,6 @@ std::unexpected<StoreFailure> wrongBlock(const SegmentInfo& info, size_t index) 
                    info.key.hex());
 }
 
-// Finds out that the disk is full before the work is done. Where the file system cannot tell, the
-// writes will.
-StoreStatus reserveOnDisk(int fd, uint64_t offset, size_t size) {
-  if (size >= kSegmentBlock &&
-      retried([&] {
-        return base::sys::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size));
-      }) != 0 &&
-      (errno == ENOSPC || errno == EDQUOT))
-    return storeErrno(errno, base::formatText("Reserving {} bytes on disk", size));
-  return {};
-}
-
 }  // namespace
 
 uint64_t segmentTailSize(uint64_t fileSize) {
@@ -195,10 +183,26 @@ StoreStatus compareSegmentBlocks(int fd, const SegmentInfo& info, const PayloadR
   return {};
 }
 
+// Finds out that the disk is full before the work is done. Where the file system cannot tell, the
+// writes will.
+StoreStatus reservePayload(int fd, uint64_t offset, size_t size) {
+  if (size >= kSegmentBlock &&
+      retried([&] {
+        return base::sys::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size));
+      }) != 0 &&
+      (errno == ENOSPC || errno == EDQUOT))
+    return storeErrno(errno, base::formatText("Reserving {} bytes on disk", size));
+  return {};
+}
+
 StoreStatus writePayloadBytes(int fd, std::span<const uint8_t> payload, uint64_t offset) {
-  HEARTH_TRY(reserveOnDisk(fd, offset, payload.size()));
-  for (size_t done = 0; done < payload.size(); done += kWriteSize) {
-    const auto part = payload.subspan(done, std::min(kWriteSize, payload.size() - done));
+  HEARTH_TRY(reservePayload(fd, offset, payload.size()));
+  return writeReserved(fd, payload, offset);
+}
+
+StoreStatus writeReserved(int fd, std::span<const uint8_t> bytes, uint64_t offset) {
+  for (size_t done = 0; done < bytes.size(); done += kWriteSize) {
+    const auto part = bytes.subspan(done, std::min(kWriteSize, bytes.size() - done));
     HEARTH_TRY(writeAt(fd, part.data(), part.size(), offset + done));
     HEARTH_CRASH_POINT("segment.after_write");
   }
@@ -211,7 +215,7 @@ StoreStatus writePayload(int fd, const SegmentPayload& payload, SegmentInfo& inf
   else
     info.blocks = blockDigests(payload.bytes);
   if (!payload.mayChange) return writePayloadBytes(fd, payload.bytes, info.offset);
-  HEARTH_TRY(reserveOnDisk(fd, info.offset, payload.size()));
+  HEARTH_TRY(reservePayload(fd, info.offset, payload.size()));
   std::vector<uint8_t> block;
   for (size_t i = 0; i < info.blocks.size(); ++i) {
     const std::span<const uint8_t> part = blockOf(payload.bytes, i);

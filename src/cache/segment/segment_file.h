@@ -84,6 +84,10 @@ StoreStatus compareSegmentBlocks(int fd, const SegmentInfo& info, const PayloadR
 
 // Writes the bytes of a payload at `offset`. Errors as writeSegmentFile.
 StoreStatus writePayloadBytes(int fd, std::span<const uint8_t> payload, uint64_t offset);
+// The two steps of it: the first fails where the disk has no room for the payload, the second
+// writes the payload or a part of it.
+StoreStatus reservePayload(int fd, uint64_t offset, size_t size);
+StoreStatus writeReserved(int fd, std::span<const uint8_t> bytes, uint64_t offset);
 
 // Writes a payload at info.offset and fills in info.blocks. Errors as writeSegmentFile.
 StoreStatus writePayload(int fd, const SegmentPayload& payload, SegmentInfo& info);

@@ -11,6 +11,7 @@
 #include "cache/object/store_key.h"
 #include "cache/segment/segment.h"
 #include "cache/store/build_ticket.h"
+#include "cache/store/segment_writer.h"
 
 namespace hearth::cache {
 
@@ -29,6 +30,9 @@ struct PublishRequest {
   // data() is that of the mapping. Runs on the same threads as `done`; on the caller's where much
   // is queued. May be empty.
   std::function<void(const memory::Mapping& copy)> copied;
+  // In place of `payload`: what this store's beginWriting() returned, once map() has succeeded. No
+  // key is given, and `copied` is not called.
+  std::unique_ptr<SegmentWriter> written;
   // Called once, unless the process forks or dies: with the segment, or with the reason why there
   // is none. The segment may lie elsewhere than the payload; Segment::mapOver can then free the
   // payload's memory. Runs on a thread of the store or on the caller's. May be empty.

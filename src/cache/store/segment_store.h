@@ -27,6 +27,7 @@
 #include "cache/store/build_ticket.h"
 #include "cache/store/fact.h"
 #include "cache/store/publish_request.h"
+#include "cache/store/segment_writer.h"
 #include "cache/store/store_counters.h"
 #include "cache/store/store_options.h"
 
@@ -68,6 +69,11 @@ class SegmentStore {
 
   // Publishes in the background. Blocks while much is queued.
   virtual void publishAsync(PublishRequest request) = 0;
+  // Begins to write a payload of `size` bytes that is made in parts. Null where the store cannot do
+  // that, or not now: publishAsync() of the whole payload then tells the reason.
+  virtual std::unique_ptr<SegmentWriter> beginWriting([[maybe_unused]] size_t size) {
+    return nullptr;
+  }
   // Calls `task` in the background once everything given to publishAsync before is done: the place
   // for publishPlan, which is then off the start path. A store without a background thread calls it
   // at once.
