@@ -6,8 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/cpu/kernels/function_kernel.h"
 #include "drivers/cpu/kernels/own_kernels.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/microkernels/byte_add.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
 namespace {
@@ -156,6 +159,17 @@ void addClampInPlace(PlanBuilder* builder, ValueId value, uint32_t operandIndex,
   addUnaryNode(builder, unary);
 }
 
+Result<std::unique_ptr<Kernel>> makeByteAddKernel(const ByteAdd& add, uint64_t count, ValueId a,
+                                                  ValueId b, ValueId sum) {
+  return makeFunctionKernel([=](const KernelRun& run) -> Status {
+    threads::forRanges(run.pool, count, threads::grainOf(3), [&](uint64_t begin, uint64_t end) {
+      add.run(run.at<const uint8_t>(a) + begin, run.at<const uint8_t>(b) + begin, end - begin,
+              run.at<uint8_t>(sum) + begin);
+    });
+    return {};
+  });
+}
+
 }  // namespace
 
 Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a, uint32_t b,
@@ -221,9 +235,19 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
     return true;
   }
 
-  Node& node = builder->add("xnnpack", {valueA, valueB}, {valueOut});
+  const bool isOwn = op == xnn_binary_add && graph::isQuantized(operandOut.type) && hasByteAdd() &&
+                     inPlace.size() == 2;
+  Node& node = builder->add(isOwn ? "own" : "xnnpack", {valueA, valueB}, {valueOut});
   node.inPlaceInputs = inPlace;
   node.create = createXnn;
+  if (isOwn) {
+    const ByteAdd add({quantA.scale, quantA.zero_point}, {quantB.scale, quantB.zero_point},
+                      {quantOut.scale, quantOut.zero_point}, type == xnn_datatype_qint8);
+    const uint64_t count = tensorOut.elementCount();
+    node.create = [=] {
+      return makeByteAddKernel(add, count, valueA, valueB, valueOut);
+    };
+  }
   addClampInPlace(builder, valueOut, output, activation);
   return true;
 }
