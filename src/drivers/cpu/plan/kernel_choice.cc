@@ -28,8 +28,9 @@ static_assert(sizeof(Head) == 32 && std::is_trivially_copyable_v<Head>);
 std::vector<uint8_t> MeasuredChoices::encoded() const {
   std::vector<uint32_t> listed;
   for (size_t node = 0; node < choices.size(); ++node) {
-    const uint32_t flags = (choices[node].which == KernelChoice::Which::kOther ? kOther : 0) |
-                           (choices[node].isSerial ? kSerial : 0);
+    uint32_t flags = 0;
+    if (choices[node].which == KernelChoice::Which::kOther) flags |= kOther;
+    if (choices[node].isSerial) flags |= kSerial;
     if (flags != 0) listed.push_back(static_cast<uint32_t>(node) << kBits | flags);
   }
   const Head head{kVersion,
