@@ -5,6 +5,12 @@
 # For code that waits for the compiler longer than it runs.
 set(HEARTH_QUICKLY_COMPILED $<$<CONFIG:Release>:-O1>)
 
+# All programs that ctest runs, and what they load: less than everything, which has the Python package,
+# benchmarks and examples, too.
+if(HEARTH_BUILD_TESTS)
+  add_custom_target(hearth_tests)
+endif()
+
 # hearth_precompiled(NAME [HEADERS name...] [DEPS target...] [OPTIONS option...]): an object library
 # whose precompiled header holds the standard headers that most files include, and HEADERS: reading
 # them is half of a compilation. Who uses it has to have the same optimisation level, -O2 and -O3
@@ -139,6 +145,7 @@ function(hearth_test name)
   hearth_use_precompiled(${name} hearth_precompiled_tests)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
+  add_dependencies(hearth_tests ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)
 endfunction()
 
