@@ -27,6 +27,20 @@ std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel,
   return ranges;
 }
 
+std::vector<ChannelRange> packingParts(size_t channels, size_t bytesPerChannel) {
+  constexpr size_t kWorthParts = size_t{2} << 20;
+  constexpr size_t kPart = size_t{512} << 10;
+  if (channels * bytesPerChannel < kWorthParts) return {{0, channels}};
+  const size_t each = std::max(kPart / bytesPerChannel / kChannelTile, size_t{1}) * kChannelTile;
+  std::vector<ChannelRange> ranges;
+  // With fewer channels than a panel has, XNNPACK may pack in another layout.
+  for (size_t first = 0; first < channels; first += ranges.back().count) {
+    const size_t left = channels - first;
+    ranges.push_back({first, left < each + kChannelTile ? left : each});
+  }
+  return ranges;
+}
+
 std::shared_ptr<const float> scalesFrom(const graph::Operand& filter, size_t channels,
                                         size_t first) {
   static_assert(XNN_EXTRA_QUANTIZATION_PARAMS <= graph::ChannelScales::kReadableBehind);

@@ -27,6 +27,11 @@ inline constexpr size_t kChannelPart = size_t{32} << 20;
 std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel,
                                        size_t worthSplitting = 2 * kChannelPart);
 
+// Divides the output channels of one operator into parts of about half a megabyte that XNNPACK can
+// pack one after the other (PackedWeights::createInParts): the panels of all parts are those of the
+// whole. One part where packing takes little memory.
+std::vector<ChannelRange> packingParts(size_t channels, size_t bytesPerChannel);
+
 // The scales of a filter's output channels from `first` on. More scales are readable behind the
 // last one, because XNNPACK reads past it. A filter with one scale has it for each of its
 // `channels`.

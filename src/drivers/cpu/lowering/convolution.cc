@@ -19,6 +19,7 @@
 #include "drivers/cpu/lowering/f32_depthwise.h"
 #include "drivers/cpu/lowering/hybrid_convolution.h"
 #include "drivers/cpu/lowering/layer_arithmetic.h"
+#include "drivers/cpu/lowering/packing_parts.h"
 #include "drivers/cpu/lowering/qs8_depthwise.h"
 #include "drivers/cpu/lowering/qu8_convolution.h"
 #include "drivers/cpu/lowering/winograd_layer.h"
@@ -42,6 +43,7 @@ struct Creation : LayerPacking, LayerArithmetic {
   ConvertedConstantRef convertedKernel;  // in place of `kernel`
   const void* bias = nullptr;
   std::shared_ptr<const float> kernelScales;  // padded: XNNPACK reads past the last one
+  std::span<const uint8_t> released;          // what packing may release of `kernel`
   bool guardOneRowTail = false;
   ValueId source = 0, destination = 0;
 };
@@ -98,7 +100,24 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   if (c.convertedKernel != nullptr)
     return c.weights->createConverted(
         c.place, kind, c.packed.get(), [&] { return c.convertedKernel->convert(); }, make);
-  return c.weights->create(c.place, kind, c.packed.get(), [&] { return make(c.kernel); });
+  const Convolution& g = c.geometry;
+  if (g.groups != 1 || g.isDepthwise)
+    return c.weights->create(c.place, kind, c.packed.get(), [&] { return make(c.kernel); });
+  const size_t channelBytes =
+      g.kernelHeight * g.kernelWidth * g.groupInputChannels * graph::elementSize(c.type);
+  return createInParts(
+      c, kind, g.groupOutputChannels, channelBytes, c.released,
+      [&](ChannelRange channels, xnn_operator_t* partOp) {
+        Creation part = c;
+        part.geometry.groupOutputChannels = channels.count;
+        if (c.bias != nullptr)
+          part.bias = static_cast<const uint8_t*>(c.bias) + channels.first * sizeof(int32_t);
+        if (c.kernelScales != nullptr)
+          part.kernelScales = {c.kernelScales, c.kernelScales.get() + channels.first};
+        return createFrom(
+            part, static_cast<const uint8_t*>(c.kernel) + channels.first * channelBytes, partOp);
+      },
+      [&] { return make(c.kernel); });
 }
 
 // `g` has the sizes of the images, which for gathered windows are not those of the creation.
@@ -373,6 +392,7 @@ Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
       HEARTH_ASSIGN(c.bias, builder->constants().biasData(g.bias, c.place));
     }
     c.packed = convolutionPacking(builder, g);
+    c.released = builder->constants().releasable(g.filter);
   }
   if (c.isPerChannel) c.kernelScales = scalesFrom(filter, filter.perChannel.scales.size());
   static_cast<LayerArithmetic&>(c) = LayerArithmetic::of(input, filter, output, g.activation);

@@ -13,6 +13,7 @@
 #include "drivers/cpu/lowering/hybrid_fully_connected.h"
 #include "drivers/cpu/lowering/layer_arithmetic.h"
 #include "drivers/cpu/lowering/node_kernels.h"
+#include "drivers/cpu/lowering/packing_parts.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/packed_panels.h"
 
@@ -30,6 +31,7 @@ struct Creation : LayerPacking, LayerArithmetic {
   ConvertedConstantRef convertedKernel;  // in place of `kernel`
   const void* bias = nullptr;
   std::shared_ptr<const float> kernelScales;
+  std::span<const uint8_t> released;  // what packing may release of `kernel`
   ValueId source = 0, destination = 0;
 };
 
@@ -74,7 +76,20 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   if (c.convertedKernel != nullptr)
     return c.weights->createConverted(
         c.place, kKind, c.packed.get(), [&] { return c.convertedKernel->convert(); }, make);
-  return c.weights->create(c.place, kKind, c.packed.get(), [&] { return make(c.kernel); });
+  const size_t channelBytes = c.layer.inputChannels * graph::elementSize(c.type);
+  return createInParts(
+      c, kKind, c.channels.count, channelBytes, c.released,
+      [&](ChannelRange channels, xnn_operator_t* partOp) {
+        Creation part = c;
+        part.channels.count = channels.count;
+        if (c.bias != nullptr)
+          part.bias = static_cast<const uint8_t*>(c.bias) + channels.first * sizeof(int32_t);
+        if (c.kernelScales != nullptr)
+          part.kernelScales = {c.kernelScales, c.kernelScales.get() + channels.first};
+        return createFrom(
+            part, static_cast<const uint8_t*>(c.kernel) + channels.first * channelBytes, partOp);
+      },
+      [&] { return make(c.kernel); });
 }
 
 xnn_status reshapeOperator(const Creation& c, xnn_operator_t op, pthreadpool_t pool) {
@@ -203,6 +218,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
                         channels.count >= f32Tile().columns;
     Node& node = builder->add(hasOwn ? "own" : "xnnpack", {source}, {destination});
     releaseAfterPacking(builder, &node, layer.filter, parts, part, channelBytes);
+    if (!node.packedSources.empty()) c.released = node.packedSources.back();
     setKernels(&node, std::move(c), makeKernel, hasOwn ? makeOwnKernel : nullptr);
   }
   return true;

@@ -12,6 +12,7 @@
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
 #include "drivers/cpu/lowering/node_kernels.h"
+#include "drivers/cpu/lowering/packing_parts.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/packed_panels.h"
@@ -25,6 +26,7 @@ struct Creation : LayerPacking {
   std::shared_ptr<const float> kernelScales;
   const uint8_t* kernel = nullptr;
   const float* bias = nullptr;
+  std::span<const uint8_t> released;  // what packing may release of `kernel`
   ops::ActivationRange floats{};
   QuantizedRows source;
   ValueId destination = 0;
@@ -33,13 +35,17 @@ struct Creation : LayerPacking {
 
 xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   const Convolution& g = c.geometry;
-  const auto create = [&](const void* kernel) {
+  const auto createOf = [&](ChannelRange channels, const void* kernel, xnn_operator_t* created) {
     return xnn_create_convolution2d_nhwc_qd8_f32_qc8w(
         g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
         g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
-        g.groupOutputChannels, g.groups * g.groupInputChannels, g.groups * g.groupOutputChannels,
-        c.kernelScales.get(), static_cast<const int8_t*>(kernel), c.bias, c.floats.lowest,
-        c.floats.highest, 0, nullptr, c.weights->provider(), op);
+        channels.count, g.groups * g.groupInputChannels, g.groups * g.groupOutputChannels,
+        c.kernelScales.get() + channels.first, static_cast<const int8_t*>(kernel),
+        c.bias == nullptr ? nullptr : c.bias + channels.first, c.floats.lowest, c.floats.highest, 0,
+        nullptr, c.weights->provider(), created);
+  };
+  const auto create = [&](const void* kernel) {
+    return createOf({0, g.groupOutputChannels}, kernel, op);
   };
   if (c.isInt4) {
     const size_t count =
@@ -47,7 +53,17 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
     return c.weights->createConverted(
         c.place, "CONV_2D", c.packed.get(), [&] { return widenInt4(c.kernel, count); }, create);
   }
-  return c.weights->create(c.place, "CONV_2D", c.packed.get(), [&] { return create(c.kernel); });
+  const auto make = [&] {
+    return create(c.kernel);
+  };
+  if (g.groups != 1) return c.weights->create(c.place, "CONV_2D", c.packed.get(), make);
+  const size_t channelBytes = g.kernelHeight * g.kernelWidth * g.groupInputChannels;
+  return createInParts(
+      c, "CONV_2D", g.groupOutputChannels, channelBytes, c.released,
+      [&](ChannelRange channels, xnn_operator_t* part) {
+        return createOf(channels, c.kernel + channels.first * channelBytes, part);
+      },
+      make);
 }
 
 Result<std::unique_ptr<Kernel>> makeXnnpackKernel(std::shared_ptr<const Creation> shared) {
@@ -121,6 +137,7 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   if (g.bias != UINT32_MAX)
     c.bias = reinterpret_cast<const float*>(builder->constants().weightData(g.bias, c.place));
   c.packed = convolutionPacking(builder, g);
+  c.released = builder->constants().releasable(g.filter);
   c.floats = ops::activationRange(g.activation);
   c.weights = builder->weights();
   HEARTH_ASSIGN(const KernelTraits traits, builder->traits());

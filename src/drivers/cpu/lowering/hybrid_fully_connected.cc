@@ -13,6 +13,7 @@
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
 #include "drivers/cpu/lowering/node_kernels.h"
+#include "drivers/cpu/lowering/packing_parts.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
 #include "drivers/cpu/microkernels/vnni_gemm.h"
 #include "drivers/cpu/weights/packed_panels.h"
@@ -24,24 +25,32 @@ struct Creation : HybridPart {
   bool isInt4 = false;
   const uint8_t* kernel = nullptr;  // of the first channel in `channels`
   std::shared_ptr<const float> kernelScales;
+  std::span<const uint8_t> released;  // what packing may release of `kernel`
 };
 
 xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   const size_t in = c.layer.inputChannels;
   const size_t out = c.channels.count;
-  const auto create = [&](const void* kernel) {
+  const auto createOf = [&](ChannelRange channels, const void* kernel, xnn_operator_t* created) {
     return xnn_create_fully_connected_nc_qd8_f32_qc8w(
-        in, out, in, c.layer.outputChannels, c.kernelScales.get(),
-        static_cast<const int8_t*>(kernel), c.bias, c.floats.lowest, c.floats.highest, 0, nullptr,
-        c.weights->provider(), op);
+        in, channels.count, in, c.layer.outputChannels, c.kernelScales.get() + channels.first,
+        static_cast<const int8_t*>(kernel), c.bias == nullptr ? nullptr : c.bias + channels.first,
+        c.floats.lowest, c.floats.highest, 0, nullptr, c.weights->provider(), created);
+  };
+  const auto create = [&](const void* kernel) {
+    return createOf({0, out}, kernel, op);
   };
   if (c.isInt4) {
     return c.weights->createConverted(
         c.place, "FULLY_CONNECTED", c.packed.get(), [&] { return widenInt4(c.kernel, in * out); },
         create);
   }
-  return c.weights->create(c.place, "FULLY_CONNECTED", c.packed.get(),
-                           [&] { return create(c.kernel); });
+  return createInParts(
+      c, "FULLY_CONNECTED", out, in, c.released,
+      [&](ChannelRange channels, xnn_operator_t* part) {
+        return createOf(channels, c.kernel + channels.first * in, part);
+      },
+      [&] { return create(c.kernel); });
 }
 
 Result<std::unique_ptr<Kernel>> makeKernel(std::shared_ptr<const Creation> creation) {
@@ -172,6 +181,7 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
     Node& node = builder->add(hasOwn || isPanels || isOnDots ? "own" : "xnnpack",
                               {source.numbers, source.parameters}, {destination});
     releaseAfterPacking(builder, &node, layer.filter, parts, part, channelBytes);
+    if (!node.packedSources.empty()) c.released = node.packedSources.back();
     setKernels(&node, std::move(c), isOnDots ? makeAvx2Kernel : makeKernel,
                hasOwn     ? makeOwnKernel
                : isPanels ? makePanelsKernel

@@ -184,12 +184,16 @@ std::optional<PlanConstants::OperandSource> PlanConstants::operandSource(uint32_
 }
 
 void PlanConstants::releaseAfterPacking(Node* node, uint32_t index) const {
-  if (converted_[index] != nullptr) return releaseAfterPacking(node, converted_[index]->source());
+  if (const auto pages = releasable(index); !pages.empty()) node->packedSources.push_back(pages);
+}
+
+std::span<const uint8_t> PlanConstants::releasable(uint32_t index) const {
+  if (converted_[index] != nullptr) return releasable(converted_[index]->source());
   const graph::Operand& operand = subgraph_.operands[index];
-  if (operand.lifetime != graph::Lifetime::kConstantReference) return;
+  if (operand.lifetime != graph::Lifetime::kConstantReference) return {};
   const memory::Pool& pool = *model_.pools[operand.location.pool];
-  if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) return;
-  node->packedSources.push_back({pool.data() + operand.location.offset, operand.location.length});
+  if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) return {};
+  return {pool.data() + operand.location.offset, operand.location.length};
 }
 
 bool PlanConstants::hasReadableTail(const graph::Operand& operand) const {

@@ -62,6 +62,8 @@ class PlanConstants {
   // Lets the pages of a constant be released once the node has packed it, where the constant lies
   // in a read-only file mapping of ours.
   void releaseAfterPacking(Node* node, uint32_t operand) const;
+  // These pages; none where they cannot be released.
+  std::span<const uint8_t> releasable(uint32_t operand) const;
 
   // The copies, which must outlive the execution graph.
   std::vector<std::unique_ptr<uint8_t[]>> takeCopies() { return std::move(copies_); }

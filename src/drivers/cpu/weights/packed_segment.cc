@@ -49,13 +49,16 @@ PackedSegment::PackedSegment(cache::SegmentRef segment)
   wasLost_ = published_->hasLosses();
 }
 
-void PackedSegment::adoptCopy(const memory::Mapping& copy) {
-  if (copy.size() > size_) return;
+bool PackedSegment::adoptCopy(const memory::Mapping& copy) {
+  if (copy.size() > size_) return false;
   watched_.becomeFile();
-  if (const Status mapped = cache::layOver(copy, data_); !mapped)
-    return base::logInfo("{}", mapped.error().toString());
+  if (const Status mapped = cache::layOver(copy, data_); !mapped) {
+    base::logInfo("{}", mapped.error().toString());
+    return false;
+  }
   const std::lock_guard lock(mutex_);
   copy_ = copy.data();
+  return true;
 }
 
 void PackedSegment::adopt(cache::SegmentRef published) {

@@ -30,9 +30,9 @@ class PackedSegment {
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
 
-  // Maps the pages of a file with the same bytes over this memory, whose bytes are final. When
-  // mapping fails, the private copy stays in use.
-  void adoptCopy(const memory::Mapping& copy);
+  // Maps the pages of a file with the same bytes over this memory, whose bytes are final. False
+  // when mapping fails: the private copy stays in use.
+  bool adoptCopy(const memory::Mapping& copy);
   // Does the same with the published segment, unless adoptCopy() has mapped its file already.
   void adopt(cache::SegmentRef published);
   // Whether pages of the file behind this memory were lost, and read as zeros, since the last

@@ -12,6 +12,7 @@
 
 #include "base/caught.h"
 #include "base/thread_local.h"
+#include "drivers/cpu/weights/parted_segment.h"
 #include "drivers/cpu/weights/shared_packings.h"
 
 namespace hearth::cpu {
@@ -37,14 +38,15 @@ struct PackedWeights::CurrentPlace {
   // library, and because the C library ends the process when it has no memory to register them.
   Scratch* scratch = nullptr;
   Packing packing = Packing::kAllowed;
-  size_t measured = 0;
+  Measured measured;
+  PartedSegment* parted = nullptr;
 };
 HEARTH_THREAD_LOCAL constinit PackedWeights::CurrentPlace PackedWeights::currentPlace;
 
 PackedWeights::PlaceScope::PlaceScope(WeightPlace place, const char* kind,
                                       const base::Sha256Digest* source, Packing packing) {
   dropScratch();
-  currentPlace = {place, kind, source, nullptr, packing, 0};
+  currentPlace = {place, kind, source, nullptr, packing, {}, nullptr};
 }
 
 PackedWeights::PlaceScope::~PlaceScope() {
@@ -85,7 +87,7 @@ void PackedWeights::proveSize(WeightPlace place) {
   const std::lock_guard lock(mutex_);
   const auto known = places_.find(place);
   if (known == places_.end()) return;
-  if (known->second.size == currentPlace.measured) {
+  if (known->second.size == currentPlace.measured.size) {
     known->second.isProven = true;
     return;
   }
@@ -258,6 +260,7 @@ std::map<WeightPlace, PackedPlace> PackedWeights::places() const {
 
 std::vector<PackedWeights::Group> PackedWeights::closeGroups() {
   const std::lock_guard lock(mutex_);
+  partBuffers_.clear();
   return std::exchange(groups_, {});
 }
 
@@ -285,7 +288,12 @@ std::optional<PackedPlace> PackedWeights::findPlace(uint32_t seed) {
 
 // The offset that XNNPACK gets is the address itself: XNNPACK only hands it to offset_to_addr.
 size_t PackedWeights::lookUp(void* context, const xnn_weights_cache_look_up_key* key) {
-  if (currentPlace.packing == Packing::kMeasured) return SIZE_MAX;
+  if (currentPlace.packing == Packing::kMeasured) {
+    currentPlace.measured.seed = key->seed;
+    currentPlace.measured.isLookedUp = true;
+  }
+  if (currentPlace.packing == Packing::kMeasured || currentPlace.packing == Packing::kPart)
+    return SIZE_MAX;
   // No exception may cross XNNPACK's frames.
   try {
     const auto packed = static_cast<PackedWeights*>(context)->findPlace(key->seed);
@@ -317,7 +325,8 @@ void* PackedWeights::reserveSpace(void* context, size_t size) {
 }
 
 void* PackedWeights::reserve(size_t size) {
-  if (currentPlace.packing == Packing::kMeasured) currentPlace.measured = size;
+  if (currentPlace.packing == Packing::kMeasured) currentPlace.measured.size = size;
+  if (currentPlace.packing == Packing::kPart) return currentPlace.parted->reserve(size);
   if (currentPlace.packing != Packing::kAllowed) return nullptr;
   bool isKnown = false;
   {
@@ -360,6 +369,8 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
 }
 
 size_t PackedWeights::insert(uint32_t seed, void* data, size_t size) {
+  // packParts() inserts the whole.
+  if (currentPlace.packing == Packing::kPart) return reinterpret_cast<size_t>(data);
   std::shared_ptr<PackedSegment> own;
   uint8_t* address = nullptr;
   {
@@ -405,6 +416,46 @@ size_t PackedWeights::insert(uint32_t seed, void* data, size_t size) {
     if (onPacked_) onPacked_(own);
   });
   return reinterpret_cast<size_t>(address);
+}
+
+PackedWeights::Measured PackedWeights::measured() {
+  return currentPlace.measured;
+}
+
+// Where anything fails, the place stays as it was, and the next creation call packs it.
+void PackedWeights::packParts(WeightPlace place, const char* kind, const base::Sha256Digest* source,
+                              size_t parts, const Measured& whole,
+                              const std::function<bool(size_t)>& makePart) {
+  if (whole.size < kOwnSegment || !whole.isLookedUp) return;
+  auto writer = partStore_.start(whole.size);
+  if (writer == nullptr) return;
+  memory::Mapping buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!partBuffers_.empty()) {
+      buffer = std::move(partBuffers_.back());
+      partBuffers_.pop_back();
+    }
+  }
+  PartedSegment parted(std::move(writer), whole.size, std::move(buffer));
+  for (size_t part = 0; part < parts; ++part) {
+    const PlaceScope scope(place, kind, nullptr, Packing::kPart);
+    currentPlace.parted = &parted;
+    if (!makePart(part) || !parted.commit()) return;
+  }
+  const std::shared_ptr<PackedSegment> segment = parted.finish();
+  if (segment == nullptr) return;
+  partStore_.publish(segment, parted.takeWriter());
+  {
+    const std::lock_guard lock(mutex_);
+    partBuffers_.push_back(parted.takeBuffer());
+    uint64_t& packedBytes = packedBytes_[kind];
+    if (!places_.try_emplace(place, PackedPlace{segment, 0, whole.size, whole.seed}).second) return;
+    packedBytes += whole.size;
+    packedByThread += whole.size;
+  }
+  if (source != nullptr && !isPrivate_)
+    SharedPackings::instance().add(*source, {segment, whole.seed});
 }
 
 bool PackedWeights::isFinalized(void*) {

@@ -17,8 +17,10 @@
 #include "base/result.h"
 #include "base/sha256.h"
 #include "base/thread_local.h"
+#include "cache/store/segment_writer.h"
 #include "drivers/cpu/weights/packed_segment.h"
 #include "drivers/cpu/weights/packing_source.h"
+#include "memory/mapping.h"
 
 struct xnn_weights_cache_provider;
 struct xnn_weights_cache_look_up_key;
@@ -74,6 +76,17 @@ class PackedWeights {
     onPacked_ = std::move(handler);
   }
 
+  // A store that large packings may be written into part by part. `start` begins to write so many
+  // bytes (SegmentStore::beginWriting), `publish` publishes what is written, in whose pages the
+  // segment lies. Set it before the first packing.
+  struct PartStore {
+    std::function<std::unique_ptr<cache::SegmentWriter>(size_t size)> start;
+    std::function<void(const std::shared_ptr<PackedSegment>&,
+                       std::unique_ptr<cache::SegmentWriter>)>
+        publish;
+  };
+  void writeParts(PartStore store) { partStore_ = std::move(store); }
+
   // Gives a place the bytes that an earlier start packed for it. Call it before the creation calls;
   // where alignment, seed or size do not fit, the place is packed anew.
   void preset(WeightPlace place, PackedPlace packed);
@@ -116,6 +129,30 @@ class PackedWeights {
     }
     const PlaceScope scope(place, kind, source, Packing::kAllowed);
     return make();
+  }
+
+  // The same for weights that can be packed in `parts` parts, one after the other, which together
+  // are what `make` would pack. `makePart(part)` is a creation call for an operator of that part
+  // alone, which it destroys. Takes the way of create() where that is not worth it, or where the
+  // sizes of the parts say that they are not the whole.
+  template <typename MakePart, typename Make>
+  auto createInParts(WeightPlace place, const char* kind, const base::Sha256Digest* source,
+                     size_t parts, MakePart makePart, Make make) {
+    take(place, source);
+    if (parts > 1 && partStore_.start && !isSealed_ && !isPacked(place, source)) {
+      Measured whole;
+      {
+        const PlaceScope scope(place, kind, nullptr, Packing::kMeasured);
+        const auto status = make();
+        if (status == decltype(status){}) return status;
+        whole = measured();
+      }
+      packParts(place, kind, source, parts, whole, [&](size_t part) {
+        const auto status = makePart(part);
+        return status == decltype(status){};
+      });
+    }
+    return create(place, kind, source, make);
   }
 
   // The same for weights that are converted before they are packed. `make` is a creation call on
@@ -194,6 +231,13 @@ class PackedWeights {
     kAllowed,
     kMeasured,   // reserve() notes the size and fails, and with it the creation call
     kForbidden,  // the creation call has no weights to read: reserve() fails
+    kPart,       // into the parted segment of the current place
+  };
+  // What a creation call wants to pack.
+  struct Measured {
+    size_t size = 0;    // 0: it did not say
+    uint32_t seed = 0;  // under which it looks for the packing
+    bool isLookedUp = false;
   };
   // While it lives, creation calls of the calling thread are for this place.
   class PlaceScope {
@@ -213,6 +257,9 @@ class PackedWeights {
   void take(WeightPlace place, const base::Sha256Digest* source);
   bool isProven(WeightPlace place) const;
   void proveSize(WeightPlace place);
+  static Measured measured();
+  void packParts(WeightPlace place, const char* kind, const base::Sha256Digest* source,
+                 size_t parts, const Measured& whole, const std::function<bool(size_t)>& makePart);
 
   static size_t lookUp(void* context, const xnn_weights_cache_look_up_key* key);
   static void* reserveSpace(void* context, size_t size);
@@ -229,6 +276,7 @@ class PackedWeights {
   const bool isPrivate_;
   const size_t groupBytes_;
   xnn_weights_cache_provider* provider_;
+  PartStore partStore_;
   std::function<void(const std::shared_ptr<PackedSegment>&)> onPacked_;
   Finder finder_;
   bool notesSources_ = false;
@@ -240,6 +288,7 @@ class PackedWeights {
   uint64_t sharedBytes_ = 0;
   uint64_t repackedBytes_ = 0;
   size_t droppedPresets_ = 0;
+  std::vector<memory::Mapping> partBuffers_;      // for the next parted segments
   std::map<uint8_t*, PackedPlace> reservations_;  // handed out for packing, not yet inserted
   Scratch* kept_ = nullptr;                       // packed bytes that could not be inserted
   std::vector<Group> groups_;                     // open ones

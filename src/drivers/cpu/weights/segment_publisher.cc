@@ -10,19 +10,33 @@ namespace hearth::cpu {
 void SegmentPublisher::publish(const std::shared_ptr<PackedSegment>& packed, size_t size,
                                bool isCopiedFirst) const {
   if (!packed->claimPublication()) return;
-  cache::PublishRequest request;
+  cache::PublishRequest request = requestFor(packed);
   request.payload = {packed->data(), size};
+  if (isCopiedFirst)
+    request.copied = [packed](const memory::Mapping& copy) {
+      packed->adoptCopy(copy);
+    };
+  store_->publishAsync(std::move(request));
+}
+
+void SegmentPublisher::publish(const std::shared_ptr<PackedSegment>& packed,
+                               std::unique_ptr<cache::SegmentWriter> written) const {
+  if (!packed->claimPublication()) return;
+  cache::PublishRequest request = requestFor(packed);
+  request.written = std::move(written);
+  store_->publishAsync(std::move(request));
+}
+
+cache::PublishRequest SegmentPublisher::requestFor(
+    const std::shared_ptr<PackedSegment>& packed) const {
+  cache::PublishRequest request;
   request.owner = packed;
   request.done = [packed, outcome = outcome_](cache::StoreResult<cache::SegmentRef> result) {
     if (result) return packed->adopt(std::move(*result));
     packed->giveUpPublication();
     outcome->setUncached(result.error());
   };
-  if (isCopiedFirst)
-    request.copied = [packed](const memory::Mapping& copy) {
-      packed->adoptCopy(copy);
-    };
-  store_->publishAsync(std::move(request));
+  return request;
 }
 
 void SegmentPublisher::publishAll(PackedWeights& weights) const {

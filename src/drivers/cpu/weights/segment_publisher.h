@@ -25,6 +25,10 @@ class SegmentPublisher {
   void publish(const std::shared_ptr<PackedSegment>& packed, size_t size,
                bool isCopiedFirst = false) const;
 
+  // Publishes a segment that lies in the pages of what was written.
+  void publish(const std::shared_ptr<PackedSegment>& packed,
+               std::unique_ptr<cache::SegmentWriter> written) const;
+
   // Publishes all packings of the model that the store lacks. This includes packings that other
   // models of this process made and did not keep.
   void publishAll(PackedWeights& weights) const;
@@ -33,6 +37,8 @@ class SegmentPublisher {
   static bool hasUnpublished(const PackedWeights& weights);
 
  private:
+  cache::PublishRequest requestFor(const std::shared_ptr<PackedSegment>& packed) const;
+
   const std::shared_ptr<cache::SegmentStore> store_;
   const std::shared_ptr<StartOutcome> outcome_;
 };

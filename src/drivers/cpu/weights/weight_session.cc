@@ -147,6 +147,17 @@ void WeightSession::tryToLoad(bool publishesLast) {
     if (const auto self = weak.lock(); self && !self->hasGivenUp_)
       self->guarded([&] { self->publisher_.publish(packed, packed->size(), true); });
   });
+  weights_->writeParts(
+      {.start = [weak = weak_from_this()](size_t size) -> std::unique_ptr<cache::SegmentWriter> {
+         const auto self = weak.lock();
+         return self && !self->hasGivenUp_ ? self->store_->beginWriting(size) : nullptr;
+       },
+       .publish =
+           [weak = weak_from_this()](const std::shared_ptr<PackedSegment>& packed,
+                                     std::unique_ptr<cache::SegmentWriter> written) {
+             if (const auto self = weak.lock())
+               self->guarded([&] { self->publisher_.publish(packed, std::move(written)); });
+           }});
 }
 
 // Lets creation calls take what an earlier version of the model packed from the same constants.
