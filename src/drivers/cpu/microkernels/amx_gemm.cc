@@ -2,7 +2,6 @@
 #include "drivers/cpu/microkernels/amx_gemm.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #if defined(__x86_64__)
@@ -20,15 +19,19 @@ namespace {
 
 using Vector = WholeVector;
 
-// The tiles of the processor, all of 16 rows of 64 bytes: four of sums, one of inputs, and three
-// that take weights in turn.
-constexpr int kInputs = 4;
-constexpr int kFirstWeights = 5;
-constexpr int kWeightTiles = 3;
+// The tiles of the processor, all of 16 rows of 64 bytes: four of sums, which are those of two
+// tiles of inputs and two of weights.
+constexpr int kFirstInputs = 4;
+constexpr int kFirstWeights = 6;
+constexpr size_t kSide = 2;
+
+constexpr size_t kTileColumns = 16;
+constexpr size_t kHalfColumns = kSide * kTileColumns;
+constexpr size_t kTileSums = kAmxRows * kTileColumns;
 
 // Bytes from one group of a panel's inputs to the next.
 constexpr size_t kGroupBytes = kAmxColumns * kAmxGroup;
-constexpr size_t kGroupsPerBlock = kAmxInputs / kAmxGroup;
+constexpr size_t kBlockBytes = kAmxInputs / kAmxGroup * kGroupBytes;
 
 // What LDTILECFG reads.
 struct alignas(64) TileConfiguration {
@@ -50,35 +53,22 @@ template <int kTile>
   asm volatile("tilestored %%tmm%c0, (%1,%2,1)" : : "i"(kTile), "r"(to), "r"(stride) : "memory");
 }
 // Adds to each sum the products of four signed inputs and weights.
-template <int kSums, int kWeights>
+template <int kSums, int kInputs, int kWeights>
 [[gnu::always_inline]] inline void addProducts() {
   asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSums), "i"(kInputs), "i"(kWeights));
 }
 
-// Calls function.template operator()<0>() to <kCount - 1>().
-template <size_t kCount, typename Function>
-[[gnu::always_inline]] inline void forTiles(const Function& function) {
-  if constexpr (kCount > 0) function.template operator()<0>();
-  if constexpr (kCount > 1) function.template operator()<1>();
-  if constexpr (kCount > 2) function.template operator()<2>();
-  if constexpr (kCount > 3) function.template operator()<3>();
-}
-
-// How the sums of a panel become steps.
-template <size_t kTiles>
+// How the sums of up to 32 columns become steps.
 struct Rounding {
-  Vector::Floats factors[kTiles];
+  Vector::Floats factors[kSide];
   Vector::Floats ceiling;
   Vector::Ints zeroWords, lowestBytes, order;
 };
 
-template <size_t kTiles>
-HEARTH_VNNI Rounding<kTiles> roundingOf(const AmxGemm& product, const uint8_t* panel) {
-  Rounding<kTiles> rounding;
-  const uint8_t* const factors = panel + product.panelBytes() - kAmxColumns * sizeof(float);
-#pragma GCC unroll 4
-  for (size_t t = 0; t < kTiles; ++t)
-    rounding.factors[t] = Vector::loadFloats(factors + t * Vector::kBytes);
+HEARTH_VNNI Rounding roundingOf(const AmxGemm& product, const uint8_t* factors, size_t tiles) {
+  Rounding rounding;
+  rounding.factors[0] = Vector::loadFloats(factors);
+  rounding.factors[1] = Vector::loadFloats(factors + (tiles - 1) * Vector::kBytes);
   rounding.ceiling = Vector::ofFloats(static_cast<float>(product.highest - product.outputZero));
   rounding.zeroWords = Vector::ofWords(static_cast<int16_t>(product.outputZero));
   rounding.lowestBytes = Vector::ofBytes(static_cast<int8_t>(product.lowest));
@@ -87,72 +77,125 @@ HEARTH_VNNI Rounding<kTiles> roundingOf(const AmxGemm& product, const uint8_t* p
   return rounding;
 }
 
-// Writes the first `columns` columns of 16 rows at `column`; `sums` has the tiles one behind the
-// other.
-template <size_t kTiles>
-HEARTH_VNNI void writeRows(const Rounding<kTiles>& rounding, const int32_t* sums,
-                           const AmxTile& tile, size_t column, size_t columns) {
-  int8_t unwanted[kAmxColumns];
+// Writes the first `columns` columns of kHeight times 16 rows at `column`; `sums` has the tiles one
+// behind the other, those of the first rows first.
+template <size_t kHeight, size_t kWidth>
+HEARTH_VNNI void writeRows(const Rounding& rounding, const int32_t* sums, const AmxTile* tiles,
+                           size_t column, size_t columns) {
+  int8_t unwanted[kHalfColumns];
+  const __mmask32 mask = columns >= kHalfColumns ? ~__mmask32{0} : (__mmask32{1} << columns) - 1;
 #pragma GCC unroll 4
   for (size_t r = 0; r < kAmxRows; ++r) {
     Vector::Ints steps[4];
 #pragma GCC unroll 4
-    for (size_t t = 0; t < 4; ++t)
-      steps[t] = t < kTiles ? Vector::scaled(Vector::load(sums + (t * kAmxRows + r) * 16),
-                                             rounding.factors[t < kTiles ? t : 0], rounding.ceiling)
-                            : steps[0];
+    for (size_t i = 0; i < 4; ++i) {
+      const size_t t = i % kSide;
+      const size_t tile = i / kSide * kWidth + t;
+      steps[i] = i / kSide < kHeight && t < kWidth
+                     ? Vector::scaled(Vector::load(sums + tile * kTileSums + r * kTileColumns),
+                                      rounding.factors[t], rounding.ceiling)
+                     : steps[0];
+    }
     const Vector::Ints bytes = _mm512_permutexvar_epi32(
         rounding.order, Vector::narrowed(steps, rounding.zeroWords, rounding.lowestBytes));
-    int8_t* const to = tile.outputs[r] == nullptr ? unwanted : tile.outputs[r] + column;
-    if (kTiles == 4 && columns >= kAmxColumns)
-      Vector::store(to, bytes);
-    else
-      Vector::store(to, bytes, columns);
-  }
-}
-
-// Multiplies tiles by the first kTiles tiles of a panel; `columns` of them are wanted.
-template <size_t kTiles>
-HEARTH_VNNI_FUNCTION void multiplyPanel(const AmxGemm& product, std::span<const AmxTile> tiles,
-                                        size_t stride, std::span<const size_t> offsets,
-                                        size_t panel, size_t columns) {
-  const uint8_t* const packed = product.packed + panel * product.panelBytes();
-  const uint8_t* const weights = packed + kAmxColumns * sizeof(int32_t);
-  const size_t wholeBlocks = product.inputs / kAmxInputs;
-  const size_t rest = product.inputs % kAmxInputs / kAmxGroup;
-  // The last weights, with zeros for the inputs behind those of the product.
-  alignas(64) uint8_t lastWeights[kGroupsPerBlock * kGroupBytes];
-  if (rest > 0) {
-    std::memcpy(lastWeights, weights + wholeBlocks * sizeof lastWeights, rest * kGroupBytes);
-    std::memset(lastWeights + rest * kGroupBytes, 0, sizeof lastWeights - rest * kGroupBytes);
-  }
-  alignas(64) int32_t sums[kTiles * kAmxRows * 16];
-  const Rounding<kTiles> rounding = roundingOf<kTiles>(product, packed);
-  const AmxTile* previous = nullptr;
-  for (const AmxTile& tile : tiles) {
-    // Every row begins with the biases.
-    forTiles<kTiles>([&]<int kTile> { loadTile<kTile>(packed + kTile * Vector::kBytes, 0); });
-    for (size_t block = 0; block < product.blocks(); ++block) {
-      const uint8_t* const from =
-          block < wholeBlocks ? weights + block * sizeof lastWeights : lastWeights;
-      loadTile<kInputs>(tile.rows + offsets[block], stride);
-      forTiles<kTiles>([&]<int kTile> {
-        constexpr int kWeights = kFirstWeights + kTile % kWeightTiles;
-        loadTile<kWeights>(from + kTile * Vector::kBytes, kGroupBytes);
-        addProducts<kTile, kWeights>();
-      });
+    const __m256i halves[] = {_mm512_castsi512_si256(bytes), _mm512_extracti64x4_epi64(bytes, 1)};
+#pragma GCC unroll 2
+    for (size_t h = 0; h < kHeight; ++h) {
+      int8_t* const to = tiles[h].outputs[r] == nullptr ? unwanted : tiles[h].outputs[r] + column;
+      _mm256_mask_storeu_epi8(to, mask, halves[h]);
     }
-    // The former sums are rounded while these products are computed.
-    if (previous != nullptr)
-      writeRows<kTiles>(rounding, sums, *previous, panel * kAmxColumns, columns);
-    forTiles<kTiles>([&]<int kTile> { storeTile<kTile>(sums + kTile * kAmxRows * 16, 64); });
-    previous = &tile;
   }
-  if (previous != nullptr)
-    writeRows<kTiles>(rounding, sums, *previous, panel * kAmxColumns, columns);
 }
 
-using PanelFunction = decltype(multiplyPanel<1>);
+// The weights of up to 32 columns of a panel.
+struct Weights {
+  const uint8_t* whole;  // where those of the first block begin
+  const uint8_t* last;   // those of a last block that is not whole, followed by zeros
+  const uint8_t* biases;
+};
+
+// Computes the sums of kHeight tiles of inputs and kWidth tiles of weights.
+template <size_t kHeight, size_t kWidth>
+[[gnu::always_inline]] inline void multiplyTiles(const AmxGemm& product, const Weights& weights,
+                                                 const AmxTile* tiles, size_t stride,
+                                                 std::span<const size_t> offsets) {
+  // Every row begins with the biases.
+  loadTile<0>(weights.biases, 0);
+  if constexpr (kWidth > 1) loadTile<1>(weights.biases + Vector::kBytes, 0);
+  if constexpr (kHeight > 1) loadTile<2>(weights.biases, 0);
+  if constexpr (kHeight > 1 && kWidth > 1) loadTile<3>(weights.biases + Vector::kBytes, 0);
+  const size_t wholeBlocks = product.inputs / kAmxInputs;
+  for (size_t block = 0; block < product.blocks(); ++block) {
+    const uint8_t* const from =
+        block < wholeBlocks ? weights.whole + block * kBlockBytes : weights.last;
+    loadTile<kFirstInputs>(tiles[0].rows + offsets[block], stride);
+    loadTile<kFirstWeights>(from, kGroupBytes);
+    addProducts<0, kFirstInputs, kFirstWeights>();
+    if constexpr (kWidth > 1) {
+      loadTile<kFirstWeights + 1>(from + Vector::kBytes, kGroupBytes);
+      addProducts<1, kFirstInputs, kFirstWeights + 1>();
+    }
+    if constexpr (kHeight > 1) {
+      loadTile<kFirstInputs + 1>(tiles[1].rows + offsets[block], stride);
+      addProducts<2, kFirstInputs + 1, kFirstWeights>();
+      if constexpr (kWidth > 1) addProducts<3, kFirstInputs + 1, kFirstWeights + 1>();
+    }
+  }
+}
+
+template <size_t kHeight, size_t kWidth>
+[[gnu::always_inline]] inline void storeSums(int32_t* sums) {
+  storeTile<0>(sums, Vector::kBytes);
+  if constexpr (kWidth > 1) storeTile<1>(sums + kTileSums, Vector::kBytes);
+  if constexpr (kHeight > 1) storeTile<2>(sums + kWidth * kTileSums, Vector::kBytes);
+  if constexpr (kHeight > 1 && kWidth > 1) storeTile<3>(sums + 3 * kTileSums, Vector::kBytes);
+}
+
+// Multiplies tiles by kWidth tiles of weights; `columns` of them are wanted.
+template <size_t kWidth>
+HEARTH_VNNI_FUNCTION void multiplyColumns(const AmxGemm& product, const Weights& weights,
+                                          const uint8_t* factors, std::span<const AmxTile> tiles,
+                                          size_t stride, std::span<const size_t> offsets,
+                                          size_t column, size_t columns) {
+  alignas(64) int32_t sums[kSide * kSide * kTileSums];
+  const Rounding rounding = roundingOf(product, factors, kWidth);
+  const size_t pairs = tiles.size() / kSide;
+  for (size_t pair = 0; pair < pairs; ++pair) {
+    multiplyTiles<kSide, kWidth>(product, weights, &tiles[pair * kSide], stride, offsets);
+    // The former sums are rounded while these products are computed.
+    if (pair > 0)
+      writeRows<kSide, kWidth>(rounding, sums, &tiles[(pair - 1) * kSide], column, columns);
+    storeSums<kSide, kWidth>(sums);
+  }
+  const bool isOdd = tiles.size() % kSide != 0;
+  if (isOdd) multiplyTiles<1, kWidth>(product, weights, &tiles.back(), stride, offsets);
+  if (pairs > 0)
+    writeRows<kSide, kWidth>(rounding, sums, &tiles[(pairs - 1) * kSide], column, columns);
+  if (!isOdd) return;
+  storeSums<1, kWidth>(sums);
+  writeRows<1, kWidth>(rounding, sums, &tiles.back(), column, columns);
+}
+
+void multiplyPanel(const AmxGemm& product, std::span<const AmxTile> tiles, size_t stride,
+                   std::span<const size_t> offsets, size_t panel) {
+  const uint8_t* const biases = product.packed + panel * product.panelBytes();
+  const uint8_t* const whole = biases + kAmxColumns * sizeof(int32_t);
+  const uint8_t* const factors = whole + kAmxColumns * product.inputs;
+  alignas(64) uint8_t last[kBlockBytes];
+  const size_t rest = product.inputs % kAmxInputs / kAmxGroup * kGroupBytes;
+  if (rest > 0) {
+    std::memcpy(last, whole + product.inputs / kAmxInputs * kBlockBytes, rest);
+    std::memset(last + rest, 0, kBlockBytes - rest);
+  }
+  const size_t end = std::min(kAmxColumns, product.columns - panel * kAmxColumns);
+  for (size_t column = 0; column < end; column += kHalfColumns) {
+    const size_t at = column * sizeof(int32_t);
+    const Weights weights = {whole + at, last + at, biases + at};
+    const auto multiply = end - column > kTileColumns ? multiplyColumns<kSide> : multiplyColumns<1>;
+    multiply(product, weights, factors + at, tiles, stride, offsets, panel * kAmxColumns + column,
+             end - column);
+  }
+}
 
 // Asks the system for the tiles' state, which makes the registers of a thread 8 KiB larger.
 bool mayUseTiles() {
@@ -173,14 +216,10 @@ bool cpuHasAmxGemm() {
 
 void multiplyAmx(const AmxGemm& product, std::span<const AmxTile> tiles, size_t stride,
                  std::span<const size_t> offsets, size_t firstPanel, size_t lastPanel) {
-  static constexpr std::array<PanelFunction*, 4> kMultiply = {multiplyPanel<1>, multiplyPanel<2>,
-                                                              multiplyPanel<3>, multiplyPanel<4>};
   const TileConfiguration configuration;
   asm volatile("ldtilecfg %0" : : "m"(configuration));
-  for (size_t panel = firstPanel; panel < lastPanel; ++panel) {
-    const size_t columns = std::min(kAmxColumns, product.columns - panel * kAmxColumns);
-    kMultiply[(columns - 1) / 16](product, tiles, stride, offsets, panel, columns);
-  }
+  for (size_t panel = firstPanel; panel < lastPanel; ++panel)
+    multiplyPanel(product, tiles, stride, offsets, panel);
   // The system saves the tiles of a thread until they are released.
   asm volatile("tilerelease");
 }
