@@ -177,6 +177,24 @@ TEST_P(DamagedStoreTest, EveryMappingOfTheFileIsFoundWrong) {
   EXPECT_FALSE(store->find(key));
 }
 
+// A segment that is marked as lasting some seconds after it was checked, or written, counts as
+// checked from then on.
+TEST_P(DamagedStoreTest, WhatChangesBeforeItIsMarkedDoesNotCountAsChecked) {
+  const std::vector<uint8_t> bytes = payload(1, (3u << 20) + 100);
+  {
+    const auto store = open();
+    ASSERT_TRUE(start(*store, {bytes}));
+    store->flush();
+    damage(bytes, (2u << 20) + 50);
+    store->settle();
+  }
+  const auto store = open();
+  EXPECT_FALSE(start(*store, {bytes}));
+  store->settle();
+  EXPECT_EQ(store->counters().segmentsCorrupt, 1u);
+  EXPECT_TRUE(start(*store, {bytes}));
+}
+
 // No process lives until its background check begins, and none can check everything before it
 // exits.
 TEST_P(DamagedStoreTest, ShortProcessesFindTheDamageTogether) {

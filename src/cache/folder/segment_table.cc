@@ -28,6 +28,13 @@ StoreResult<memory::Mapping> mapPayload(int fd, uint64_t size) {
   return orFailure(memory::Mapping::insideFile(fd, 0, static_cast<size_t>(size)));
 }
 
+// Whether the file is that of the other generation, and nobody has written to it since. A new name
+// or mode is no such change.
+bool hasBytesOf(const FileGeneration& file, const FileGeneration& other) {
+  return file.device == other.device && file.inode == other.inode && file.size == other.size &&
+         file.modified == other.modified;
+}
+
 }  // namespace
 
 SegmentTable::SegmentTable(StoreFolders& folders, StoreTally& tally,
@@ -335,7 +342,7 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   const SegmentKey& key = origin.info.key;
   const int segments = origin.folder->segments();
   auto file = openObject(segments, StoreFolder::segmentPath(key, false));
-  if (!file || file->generation.inode != origin.generation.inode)
+  if (!file || !hasBytesOf(file->generation, origin.generation))
     return storeFail(StoreReason::kGone, "The segment {} is no longer there.", key.hex());
   if (retried([&] { return base::sys::fdatasync(file->descriptor.get()); }) != 0) {
     // The kernel reports a lost page once and treats it as clean afterwards.
@@ -357,7 +364,7 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   struct stat status;
   if (::fstatat(shard.get(), to.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
     return storeErrno(errno, "Reading the state of a marked segment");
-  if (status.st_ino != origin.generation.inode) {
+  if (!hasBytesOf(FileGeneration::of(status), origin.generation)) {
     // Another process replaced the object at this very moment, and nobody has synced the new one.
     (void)rename(to, from);
     return storeFail(StoreReason::kGone, "The segment {} has been replaced.", key.hex());
