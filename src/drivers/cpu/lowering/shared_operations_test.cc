@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -94,6 +95,19 @@ TEST(SharedOperationsTest, ThreadsChangeNothing) {
     const uint32_t layout = builder.scalar(false);
     expectSame(OperationType::kResizeNearestNeighbor, {input, width, height, layout}, builder,
                kFloat, {1, 33, 55, 50});
+  }
+}
+
+// SIGN has one input, other operations on these kernels have two.
+TEST(SharedOperationsTest, SignOfIntegers) {
+  for (const OperandType type : {OperandType::kTensorInt32, OperandType::kTensorInt64}) {
+    ModelBuilder builder;
+    const uint32_t count = 64 / graph::elementSize(type);
+    builder.operation(OperationType::kSign, {builder.input(type, {count})},
+                      {builder.output(type, {count})});
+    Bytes values = randomBytes(64, 1);
+    std::fill_n(values.begin(), 8, uint8_t{0});
+    EXPECT_EQ(differenceFromReference(builder.model(), {values}, "own", 0.0f), "");
   }
 }
 
