@@ -12,8 +12,9 @@ too. What was tried is in results.jsonl of that folder, where a run that is repe
 standard output is the table of docs/testing.md and a list of the faults that nobody found: each of
 them changes no result, or a test is missing. A fault that leaves the compiled code as it was is not
 counted. First all faults go through the quick programs, which find nearly all that is found; what is
-left goes through the slow ones. That takes five seconds of processor time for a fault that the first
-program finds, and a minute for one that nobody finds.
+left goes through the slow ones, then through the build with sanitizers, which find accesses that
+change no result. That takes five seconds of processor time for a fault that the first program finds,
+and three minutes for one that nobody finds.
 """
 
 import argparse
@@ -47,14 +48,16 @@ OPS = {"axis_rows.h", "batch_matmul.cc", "binary_arithmetic.cc", "broadcast_rows
 # The programs that compare kernels, each without its tests that do not, at the level of instruction
 # sets at which they run (none: all that the processor has). The first pass has all that is quick. The
 # second one has lower levels, too: a kernel for AVX2 is not used where there is AVX-512, nor one for
-# VNNI where there is AMX. The modes of the conformance test differ in how a model is run, not in its
-# kernels.
+# VNNI where there is AMX. The third one is the build with sanitizers. The modes of the conformance test
+# differ in how a model is run, not in its kernels.
 RANDOM = ("random_graph_test", "*")
 DRIVER = ("driver_cpu_test", "-*Session*:*Damaged*:*ModelCache*:*Lost*:*ChangedModel*:*Stored*:*Plan*:"
                              "*CacheExplanation*:*Cached*:*Recorded*:*SeenKeys*")
+SANITIZERS = "asan"  # a preset that stands where others have a level
 PASSES = (((*RANDOM, None), (*DRIVER, None), ("ops_test", "*", None)),
           ((*DRIVER, "avx2"), (*DRIVER, "avx_vnni"), (*DRIVER, "avx512vnni"), (*RANDOM, "avx2"),
-           (*RANDOM, "avx512vnni"), ("nnapi_conformance_test", "*hearth_cpu_sync", None)))
+           (*RANDOM, "avx512vnni"), ("nnapi_conformance_test", "*hearth_cpu_sync", None)),
+          ((DRIVER[0], DRIVER[1] + ":*LargeLayerTest*", SANITIZERS), ("ops_test", "*", SANITIZERS)))
 # Limits of each program. The slowest takes 10 seconds of processor time, which a busy machine does not
 # stretch; a program that waits for ever uses none, hence the limit on elapsed time.
 PROCESSOR_SECONDS = 200
@@ -156,8 +159,8 @@ class Tree:
         self.build = self.root / "build" / "release"
         self.faultless = None
 
-    def make(self, *targets):
-        command = [str(self.root / "tools/dev/build.sh"), "release", *targets]
+    def make(self, *targets, preset="release"):
+        command = [str(self.root / "tools/dev/build.sh"), preset, *targets]
         return subprocess.run(command, check=False, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL).returncode == 0
 
@@ -196,9 +199,13 @@ class Tree:
         if self.objects() == self.faultless:
             return SAME_CODE
         for program, tests, level in PASSES[number]:
-            if level is not None and not (with_isa.isPossible() and self.make("isa_mask")):
+            if level == SANITIZERS:
+                isMade = self.make(program, preset=SANITIZERS)
+            elif level is None or (with_isa.isPossible() and self.make("isa_mask")):
+                isMade = self.make(program)
+            else:
                 continue
-            if not self.make(program):
+            if not isMade:
                 return NOT_COMPILED
             found = self.findingOf(program, tests, level)
             if found is not None:
@@ -207,11 +214,15 @@ class Tree:
 
     def findingOf(self, program, tests, level):
         environment = None
-        if level is not None:
+        programs = self.build / "bin"
+        limits = [f"--as={MOST_MEMORY}", f"--cpu={PROCESSOR_SECONDS}"]
+        if level == SANITIZERS:
+            programs = self.root / "build" / SANITIZERS / "bin"
+            del limits[0]  # they reserve all addresses
+        elif level is not None:
             environment = {**with_isa.environment(level),
                            "LD_AUDIT": str(self.build / "lib" / "libisa_mask.so")}
-        command = ["prlimit", f"--as={MOST_MEMORY}", f"--cpu={PROCESSOR_SECONDS}",
-                   str(self.build / "bin" / program), f"--gtest_filter={tests}",
+        command = ["prlimit", *limits, str(programs / program), f"--gtest_filter={tests}",
                    "--gtest_fail_fast", "--gtest_brief=1"]
         try:
             run = subprocess.run(command, cwd=self.root, check=False, timeout=SECONDS,
