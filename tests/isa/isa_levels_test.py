@@ -44,7 +44,7 @@ class IsaLevelsTest(DataTest):
 
     def testDriver(self):
         # The levels at which the driver's own kernels come into use.
-        for level in ("avx512skx", "avx_vnni", "avx2", "fma3"):
+        for level in ("avx512vnni", "avx512skx", "avx_vnni", "avx2", "fma3"):
             with self.subTest(level=level):
                 self.passAt(level, "driver_cpu_test")
 
