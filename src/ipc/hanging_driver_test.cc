@@ -17,6 +17,7 @@
 #include "ipc/testing/comes_true.h"
 #include "ipc/testing/fake_device.h"
 #include "ipc/testing/listening_host.h"
+#include "ipc/testing/local_host.h"
 #include "ipc/testing/session_calls.h"
 
 namespace hearth::ipc {
@@ -192,6 +193,32 @@ TEST(HangingDriver, ClientsThatGoDisturbNobodyThoughTheDriverHangs) {
     hanging->mayEnd.notify_all();
   }
   EXPECT_EQ(hanging->prepared, 0);
+}
+
+// It uses the client's memory in place.
+TEST_F(HangingDriverTest, AHostAloneThatItsClientMayNotEndIsWaitedFor) {
+  LocalHost alone(fake_, {});
+  auto device = HostedDevice::create("fake", alone.opener());
+  ASSERT_TRUE(device) << device.error().toString();
+  const auto prepared =
+      (*device)->prepareModel(std::make_shared<const graph::Model>(addModel({2})), {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  auto execution = (*prepared)->createExecution(request());
+  ASSERT_TRUE(execution) << execution.error().toString();
+  fake_->ignoresDeadlines = true;
+  for (int i = 0; i < 3; ++i) {
+    fake_->hold();
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      fake_->letGo();
+    });
+    const hal::ExecutionResult result =
+        (*execution)->compute(base::Deadline::after(100 * kMillisecond));
+    later.join();
+    EXPECT_TRUE(result.status) << result.status.error().toString();
+    EXPECT_THAT(out_, ElementsAre(11, 22));
+  }
+  EXPECT_EQ((*device)->state().restarts, 0u);
 }
 
 }  // namespace

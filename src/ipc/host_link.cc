@@ -93,8 +93,8 @@ Result<std::shared_ptr<Session>> HostLink::start() {
           ? std::chrono::milliseconds(0)
           : std::min(kFirstPause * (1 << std::min(failures_ - 1, kMostDoublings)), kLongestPause);
   auto started = base::caught([&]() -> Result<std::shared_ptr<Session>> {
-    HEARTH_ASSIGN(base::Descriptor socket, open_());
-    HEARTH_ASSIGN(auto session, Session::open(std::move(socket)));
+    HEARTH_ASSIGN(HostConnection connection, open_());
+    HEARTH_ASSIGN(auto session, Session::open(std::move(connection)));
     if (session->device().name != name_)
       return fail(ErrorCode::kBadData, "The host of the device {} has the device {}.", name_,
                   session->device().name);

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/descriptor.h"
 #include "base/fork_aware.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "ipc/host_connection.h"
 #include "ipc/session.h"
 #include "ipc/turn.h"
 
@@ -23,7 +23,7 @@ namespace hearth::ipc {
 
 // Makes a connection to the host of a device: starts a process, or joins a socket. Called again
 // when the host is gone, by one thread at a time.
-using HostOpener = std::function<Result<base::Descriptor>()>;
+using HostOpener = std::function<Result<HostConnection>()>;
 
 // The opener of another host of the same device, which may use these files and folders, too.
 using HostMaker = std::function<HostOpener(const std::vector<std::string>& files)>;

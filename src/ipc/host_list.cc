@@ -21,7 +21,7 @@ std::optional<HostPlace> parsePlace(std::string_view text) {
 }
 
 HostOpener spawner(HostProgram program) {
-  return [program = std::move(program)]() -> Result<base::Descriptor> {
+  return [program = std::move(program)]() -> Result<HostConnection> {
     if (!program.program.empty()) return spawnHost(program);
     HostProgram own = program;
     HEARTH_ASSIGN(own.program, findHostProgram());

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "base/env.h"
 #include "base/format.h"
@@ -93,15 +94,22 @@ class SpawnActions {
   posix_spawnattr_t attributes_;
 };
 
+base::Descriptor handleOf(pid_t process) {
+  return base::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+}
+
+// Until a process has ended; -1 milliseconds: for as long as that takes.
+void waitForEnd(const base::Descriptor& handle, int milliseconds) {
+  pollfd ended{handle.get(), POLLIN, 0};
+  while (::poll(&ended, 1, milliseconds) < 0 && errno == EINTR) {
+  }
+}
+
 // Waits until the process has handed on to the one that stays, so that nobody else's wait() finds
 // it.
 void waitForDetaching(pid_t process) {
-  const base::Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
-  if (handle.valid()) {
-    pollfd ended{handle.get(), POLLIN, 0};
-    while (::poll(&ended, 1, kDetachMilliseconds) < 0 && errno == EINTR) {
-    }
-  }
+  const base::Descriptor handle = handleOf(process);
+  if (handle.valid()) waitForEnd(handle, kDetachMilliseconds);
   // A host that stays the caller's child is left alone.
   while (::waitpid(process, nullptr, handle.valid() ? WNOHANG : 0) < 0 && errno == EINTR) {
   }
@@ -121,7 +129,7 @@ std::filesystem::path ownFolder() {
 
 }  // namespace
 
-Result<base::Descriptor> spawnHost(const HostProgram& program) {
+Result<HostConnection> spawnHost(const HostProgram& program) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return std::unexpected(base::errnoError(errno, "Making a pair of sockets"));
@@ -144,7 +152,20 @@ Result<base::Descriptor> spawnHost(const HostProgram& program) {
     return std::unexpected(
         base::errnoError(error, base::formatText("Starting the host {}", program.program)));
   waitForDetaching(process);
-  return own;
+  // The one that stays is in the group of the one that was started.
+  return HostConnection(std::move(own), process);
+}
+
+base::Descriptor processOfGroup(pid_t process, pid_t group) {
+  base::Descriptor handle = handleOf(process);
+  // Its number can be no other process's while there is a handle of a process that runs.
+  if (handle.valid() && ::getpgid(process) != group) handle.reset();
+  return handle;
+}
+
+void endProcess(const base::Descriptor& handle) {
+  if (::syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0) == 0 || errno == ESRCH)
+    waitForEnd(handle, -1);
 }
 
 Result<socklen_t> socketAddress(const std::string& path, sockaddr_un* address) {

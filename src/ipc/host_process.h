@@ -10,6 +10,7 @@
 
 #include "base/descriptor.h"
 #include "base/result.h"
+#include "ipc/host_connection.h"
 
 namespace hearth::ipc {
 
@@ -28,7 +29,14 @@ struct HostProgram {
 
 // Starts a host and returns the connection to it. Of the caller's descriptors it gets only standard
 // error. Errors: kNotFound, kIo.
-Result<base::Descriptor> spawnHost(const HostProgram& program);
+Result<HostConnection> spawnHost(const HostProgram& program);
+
+// A handle (pidfd) of a process, if it is of this group; else, or where the kernel has none, a
+// descriptor that is not valid.
+base::Descriptor processOfGroup(pid_t process, pid_t group);
+
+// Kills a process, and waits until none of its threads is left.
+void endProcess(const base::Descriptor& handle);
 
 // Connects to the host that listens on a socket. Errors: kNotFound when there is none, kBadData for
 // a path that is too long, kIo.

@@ -200,18 +200,29 @@ Result<uint64_t> HostedExecution::copyOut(const hal::ExecutionResult& result) co
 }
 
 base::Deadline HostedExecution::patience(const base::Deadline& deadline) const {
-  return place_.session->device().isShared ? givesUp(deadline) : base::Deadline();
+  const Session& session = *place_.session;
+  return session.device().isShared || session.isHostOwn() ? givesUp(deadline) : base::Deadline();
 }
 
 Error HostedExecution::abandon() {
   mailbox_.reset();
+  const std::string& name = place_.session->device().name;
+  if (place_.session->isHostOwn()) {
+    place_.session->endHost();
+    object_ = 0;
+    return Error(ErrorCode::kMissedDeadlineTransient,
+                 base::formatText("The host of the device {} had not answered long after the "
+                                  "deadline and was ended: its driver hung, or computed for very "
+                                  "long.",
+                                  name));
+  }
   place_.session->release(schema::Release::Kind::EXECUTION, object_);
   object_ = 0;
   arena_.reset();
   return Error(ErrorCode::kMissedDeadlineTransient,
                base::formatText("The host of the device {} has not answered long after the "
                                 "deadline: its driver hangs, or computes for very long.",
-                                place_.session->device().name));
+                                name));
 }
 
 void HostedExecution::openMailbox() {

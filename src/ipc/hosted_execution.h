@@ -52,10 +52,12 @@ class HostedExecution final : public hal::Execution {
   // `*isBegun`: whether the host may have begun.
   Result<hal::ExecutionResult> computeOnce(const base::Deadline& deadline, bool* isBegun);
   Result<hal::ExecutionResult> computeByMessage(const base::Deadline& deadline, bool* isBegun);
-  // Until when to wait for the host. Only one for all clients is given up: it computes on copies of
-  // the arguments, so what it does later reaches nothing that belongs to the client.
+  // Until when to wait for the host. One for all clients can be given up: it computes on copies of
+  // the arguments, so what it does later reaches nothing that belongs to the client. A host that
+  // uses the client's memory in place can only be ended.
   base::Deadline patience(const base::Deadline& deadline) const;
-  // Gives up a computation that the host does not end, and what it shares with it.
+  // Gives up a computation that the host does not end, and what it shares with it; ends the
+  // client's own host.
   Error abandon();
   // Opens a mailbox for an execution that computes again. A host that grants none is no error.
   void openMailbox();

@@ -14,6 +14,7 @@
 #include "base/caught.h"
 #include "base/log.h"
 #include "hal/device.h"
+#include "ipc/host_process.h"
 
 namespace hearth::ipc {
 namespace {
@@ -29,9 +30,11 @@ Error hostIsGone() {
 
 Session::Session(base::Descriptor socket) : socket_(std::move(socket)) {}
 
-Result<std::shared_ptr<Session>> Session::open(base::Descriptor socket) {
-  std::shared_ptr<Session> session(new Session(std::move(socket)));
+Result<std::shared_ptr<Session>> Session::open(HostConnection connection) {
+  std::shared_ptr<Session> session(new Session(std::move(connection.socket)));
   HEARTH_TRY(session->greet());
+  if (connection.group != 0)
+    session->ownHost_ = processOfGroup(session->device_.process, connection.group);
   return session;
 }
 
@@ -178,9 +181,15 @@ void Session::noteDeath() {
   ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
+void Session::endHost() {
+  endProcess(ownHost_);
+  noteDeath();
+}
+
 void Session::leaveToParent() {
   isDead_ = true;
   socket_.reset();
+  ownHost_.reset();
 }
 
 }  // namespace hearth::ipc

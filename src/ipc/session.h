@@ -17,6 +17,7 @@
 #include "ipc/decoding.h"
 #include "ipc/encoding.h"
 #include "ipc/frame.h"
+#include "ipc/host_connection.h"
 #include "ipc/paged_message.h"
 
 namespace hearth::ipc {
@@ -37,7 +38,7 @@ class Session {
  public:
   // Greets the host behind a connected socket. Errors: kDeadObject when there is none, or it does
   // not answer in time; kUnsupported when it speaks another version; kBadData.
-  static Result<std::shared_ptr<Session>> open(base::Descriptor socket);
+  static Result<std::shared_ptr<Session>> open(HostConnection connection);
 
   // What the host said about its device.
   const DeviceDescription& device() const { return device_; }
@@ -58,6 +59,11 @@ class Session {
   bool isHostThere() const;
   // Makes the session dead, for who has found that the host is gone.
   void noteDeath();
+  // Whether the host is this client's own, so that endHost() may be called.
+  bool isHostOwn() const { return ownHost_.valid(); }
+  // Kills the host, and waits until it is gone and nothing of it uses the client's memory any more.
+  // The session is dead then.
+  void endHost();
   // Whether the host has answered anything but the greeting.
   bool hasServed() const { return hasServed_.load(std::memory_order_relaxed); }
 
@@ -86,6 +92,7 @@ class Session {
   bool waitForBytes(base::Deadline deadline) const;
 
   base::Descriptor socket_;
+  base::Descriptor ownHost_;  // a handle of the process; not valid for a host of others
   DeviceDescription device_;
   std::atomic<bool> hasServed_ = false;
   std::atomic<bool> isDead_ = false;

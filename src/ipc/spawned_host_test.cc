@@ -7,18 +7,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "base/log.h"
 #include "hal/cts/device_fixture.h"
 #include "hal/cts/model_builder.h"
 #include "ipc/host_process.h"
 #include "ipc/hosted_device.h"
+#include "ipc/patience.h"
 #include "ipc/testing/comes_true.h"
 #include "ipc/testing/computing_threads.h"
 
@@ -32,6 +37,25 @@ using testing::HasSubstr;
 std::string contentsOf(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// What the kernel tells of a process or thread after its number and name; empty when it is gone.
+std::string stateOf(const std::filesystem::path& folder) {
+  const std::string stat = contentsOf(folder / "stat");
+  const size_t end = stat.rfind(')');
+  return end == std::string::npos ? "" : stat.substr(end + 2);
+}
+
+// Stops all threads of a process.
+void stop(pid_t process) {
+  EXPECT_EQ(::kill(process, SIGSTOP), 0);
+  const std::filesystem::path threads = "/proc/" + std::to_string(process) + "/task";
+  // A signal takes its time.
+  EXPECT_TRUE(comesTrue([&] {
+    return std::ranges::all_of(
+        std::filesystem::directory_iterator(threads),
+        [](const auto& thread) { return stateOf(thread.path()).starts_with('T'); });
+  }));
 }
 
 class SpawnedHostTest : public testing::Test {
@@ -55,11 +79,10 @@ class SpawnedHostTest : public testing::Test {
       const std::string name = entry.path().filename();
       if (name.find_first_not_of("0123456789") != std::string::npos) continue;
       if (contentsOf(entry.path() / "environ").find(mark_) == std::string::npos) continue;
-      // "PID (NAME) STATE PARENT ..."
-      const std::string stat = contentsOf(entry.path() / "stat");
-      const size_t end = stat.rfind(')');
-      if (end == std::string::npos || stat[end + 2] == 'Z') continue;
-      if (std::atoi(stat.c_str() + end + 4) == ::getpid()) continue;
+      // "STATE PARENT ..."
+      const std::string state = stateOf(entry.path());
+      if (state.empty() || state[0] == 'Z') continue;
+      if (std::atoi(state.c_str() + 2) == ::getpid()) continue;
       found.push_back(std::atoi(name.c_str()));
     }
     return found;
@@ -109,6 +132,89 @@ TEST_F(SpawnedHostTest, ProgramsThatAreNoHostsAreErrors) {
   program_.program = HEARTH_TOOL;
   program_.arguments = {"--device", "no-such-device"};
   EXPECT_FALSE(HostedDevice::create("no-such-device", opener()));
+}
+
+// A client of a host that is stopped from outside.
+class StoppedHostTest : public SpawnedHostTest {
+ protected:
+  StoppedHostTest() {
+    internal::lateness = 100 * kMillisecond;
+    auto device = HostedDevice::create("hearth-cpu", opener());
+    EXPECT_TRUE(device) << device.error().toString();
+    if (!device) return;
+    device_ = *device;
+    auto prepared = device_->prepareModel(
+        std::make_shared<const graph::Model>(hal::cts::addModel({2})), {}, {});
+    EXPECT_TRUE(prepared) << prepared.error().toString();
+    if (!prepared) return;
+    auto execution =
+        (*prepared)->createExecution({{argumentFor(a_), argumentFor(b_)}, {argumentFor(out_)}});
+    EXPECT_TRUE(execution) << execution.error().toString();
+    if (execution) execution_ = std::move(*execution);
+  }
+  ~StoppedHostTest() override {
+    internal::lateness = before_;
+    // One that is stopped would stay for ever.
+    for (const pid_t host : hosts()) ::kill(host, SIGKILL);
+  }
+
+  static constexpr uint64_t kMillisecond = 1'000'000;
+
+  // Stops the host and returns its process; 0 when there is none.
+  pid_t stopHost() const {
+    const std::vector<pid_t> found = hosts();
+    EXPECT_EQ(found.size(), 1u);
+    if (found.size() != 1) return 0;
+    stop(found[0]);
+    return found[0];
+  }
+  void expectSum() {
+    const hal::ExecutionResult result = execution_->compute({});
+    ASSERT_TRUE(result.status) << result.status.error().toString();
+    EXPECT_THAT(out_, testing::ElementsAre(11, 22));
+    std::fill(out_.begin(), out_.end(), 0.0f);
+  }
+
+  const int64_t before_ = internal::lateness;
+  std::vector<float> a_ = {1, 2};
+  std::vector<float> b_ = {10, 20};
+  std::vector<float> out_ = std::vector<float>(2);
+  std::shared_ptr<HostedDevice> device_;
+  std::unique_ptr<hal::Execution> execution_;
+};
+
+TEST_F(StoppedHostTest, IsEndedByItsClientSomeTimeAfterADeadline) {
+  base::setLogLevel(base::LogLevel::kOff);
+  ASSERT_NE(execution_, nullptr);
+  // The first one goes as a message, the others through a mailbox.
+  for (const int computed : {0, 3}) {
+    for (int i = 0; i < computed; ++i) expectSum();
+    const pid_t stopped = stopHost();
+    ASSERT_NE(stopped, 0);
+    const hal::ExecutionResult result =
+        execution_->compute(base::Deadline::after(100 * kMillisecond));
+    ASSERT_FALSE(result.status);
+    EXPECT_EQ(result.status.error().code(), ErrorCode::kMissedDeadlineTransient);
+    EXPECT_THAT(result.status.error().toString(), HasSubstr("was ended"));
+    EXPECT_THAT(hosts(), testing::IsEmpty());
+    expectSum();
+  }
+  EXPECT_EQ(device_->state().restarts, 2u);
+  base::setLogLevelFromEnvironment();
+}
+
+TEST_F(StoppedHostTest, IsWaitedForWithoutADeadline) {
+  ASSERT_NE(execution_, nullptr);
+  for (int i = 0; i < 3; ++i) expectSum();
+  const pid_t stopped = stopHost();
+  ASSERT_NE(stopped, 0);
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    ::kill(stopped, SIGCONT);
+  });
+  expectSum();
+  later.join();
+  EXPECT_EQ(device_->state().restarts, 0u);
 }
 
 // Every result is the right one or a dead object, nothing hangs, and in the end it works.
