@@ -8,6 +8,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace axis_aligned_bbox_transform {
 namespace {
 
 enum Input : size_t { kRegions, kDeltas, kBatches, kImages };
@@ -69,8 +70,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace axis_aligned_bbox_transform
 
 const OperationDefinition kAxisAlignedBboxTransformOperation = {
-    OperationType::kAxisAlignedBboxTransform, validate, prepare, execute};
+    OperationType::kAxisAlignedBboxTransform, axis_aligned_bbox_transform::validate,
+    axis_aligned_bbox_transform::prepare, axis_aligned_bbox_transform::execute};
 
 }  // namespace hearth::ops

@@ -17,6 +17,7 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
+namespace batch_matmul {
 namespace {
 
 constexpr TypeSet kTypes =
@@ -171,6 +172,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace batch_matmul
 
 Result<BatchMatmulParameters> parseBatchMatmul(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 1));
@@ -207,7 +209,8 @@ Result<BatchMatmulParameters> parseBatchMatmul(const OperationContext& context) 
   return p;
 }
 
-const OperationDefinition kBatchMatmulOperation = {OperationType::kBatchMatmul, validate, prepare,
-                                                   execute};
+const OperationDefinition kBatchMatmulOperation = {OperationType::kBatchMatmul,
+                                                   batch_matmul::validate, batch_matmul::prepare,
+                                                   batch_matmul::execute};
 
 }  // namespace hearth::ops

@@ -6,6 +6,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace bidirectional_sequence_lstm {
 namespace {
 
 constexpr size_t kAuxInput = 39;
@@ -88,8 +89,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace bidirectional_sequence_lstm
 
 const OperationDefinition kBidirectionalSequenceLstmOperation = {
-    OperationType::kBidirectionalSequenceLstm, validate, prepare, execute};
+    OperationType::kBidirectionalSequenceLstm, bidirectional_sequence_lstm::validate,
+    bidirectional_sequence_lstm::prepare, bidirectional_sequence_lstm::execute};
 
 }  // namespace hearth::ops

@@ -8,6 +8,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace bidirectional_sequence_rnn {
 namespace {
 
 constexpr size_t kAuxInput = 9;
@@ -94,8 +95,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace bidirectional_sequence_rnn
 
 const OperationDefinition kBidirectionalSequenceRnnOperation = {
-    OperationType::kBidirectionalSequenceRnn, validate, prepare, execute};
+    OperationType::kBidirectionalSequenceRnn, bidirectional_sequence_rnn::validate,
+    bidirectional_sequence_rnn::prepare, bidirectional_sequence_rnn::execute};
 
 }  // namespace hearth::ops

@@ -10,6 +10,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace bitcast {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -44,7 +45,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace bitcast
 
-const OperationDefinition kBitcastOperation = {OperationType::kBitcast, validate, prepare, execute};
+const OperationDefinition kBitcastOperation = {OperationType::kBitcast, bitcast::validate,
+                                               bitcast::prepare, bitcast::execute};
 
 }  // namespace hearth::ops

@@ -12,6 +12,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace broadcast_args {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -38,8 +39,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace broadcast_args
 
-const OperationDefinition kBroadcastArgsOperation = {OperationType::kBroadcastArgs, validate,
-                                                     prepare, execute};
+const OperationDefinition kBroadcastArgsOperation = {
+    OperationType::kBroadcastArgs, broadcast_args::validate, broadcast_args::prepare,
+    broadcast_args::execute};
 
 }  // namespace hearth::ops

@@ -9,6 +9,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace broadcast_to {
 namespace {
 
 Status prepare(OperationContext& context) {
@@ -45,8 +46,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace broadcast_to
 
 const OperationDefinition kBroadcastToOperation = {OperationType::kBroadcastTo, validateMove,
-                                                   prepare, execute};
+                                                   broadcast_to::prepare, broadcast_to::execute};
 
 }  // namespace hearth::ops

@@ -14,6 +14,7 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
+namespace bucketize {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -57,8 +58,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace bucketize
 
-const OperationDefinition kBucketizeOperation = {OperationType::kBucketize, validate,
-                                                 prepareLikeInput<parse>, execute};
+const OperationDefinition kBucketizeOperation = {OperationType::kBucketize, bucketize::validate,
+                                                 prepareLikeInput<bucketize::parse>,
+                                                 bucketize::execute};
 
 }  // namespace hearth::ops

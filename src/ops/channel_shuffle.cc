@@ -8,6 +8,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace channel_shuffle {
 namespace {
 
 struct Parameters {
@@ -56,8 +57,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace channel_shuffle
 
-const OperationDefinition kChannelShuffleOperation = {OperationType::kChannelShuffle, validate,
-                                                      prepareLikeInput<parse>, execute};
+const OperationDefinition kChannelShuffleOperation = {
+    OperationType::kChannelShuffle, channel_shuffle::validate,
+    prepareLikeInput<channel_shuffle::parse>, channel_shuffle::execute};
 
 }  // namespace hearth::ops

@@ -12,6 +12,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace concatenation {
 namespace {
 
 bool is8Bit(OperandType type) {
@@ -98,6 +99,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace concatenation
 
 Result<ConcatenationParameters> parseConcatenation(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, context.inputs.size(), 1));
@@ -127,6 +129,7 @@ Result<ConcatenationParameters> parseConcatenation(const OperationContext& conte
 }
 
 const OperationDefinition kConcatenationOperation = {
-    OperationType::kConcatenation, validate, prepareParsedShape<parseConcatenation>, execute};
+    OperationType::kConcatenation, concatenation::validate, prepareParsedShape<parseConcatenation>,
+    concatenation::execute};
 
 }  // namespace hearth::ops

@@ -19,6 +19,7 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
+namespace conv_3d {
 namespace {
 
 enum Input : size_t { kData, kFilter, kBias };
@@ -208,7 +209,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace conv_3d
 
-const OperationDefinition kConv3dOperation = {OperationType::kConv3d, validate, prepare, execute};
+const OperationDefinition kConv3dOperation = {OperationType::kConv3d, conv_3d::validate,
+                                              conv_3d::prepare, conv_3d::execute};
 
 }  // namespace hearth::ops

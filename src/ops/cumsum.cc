@@ -14,6 +14,7 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
+namespace cumsum {
 namespace {
 
 constexpr TypeSet kSummable = OperandType::kTensorFloat32 | OperandType::kTensorFloat64 |
@@ -111,8 +112,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace cumsum
 
-const OperationDefinition kCumsumOperation = {OperationType::kCumsum, validate,
-                                              prepareLikeInput<parseAxis>, execute};
+const OperationDefinition kCumsumOperation = {OperationType::kCumsum, cumsum::validate,
+                                              prepareLikeInput<cumsum::parseAxis>, cumsum::execute};
 
 }  // namespace hearth::ops

@@ -11,6 +11,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace custom {
 namespace {
 
 Status requireConstant(const Signature& signature, size_t index, TypeSet type) {
@@ -161,7 +162,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace custom
 
-const OperationDefinition kCustomOperation = {OperationType::kCustom, validate, prepare, execute};
+const OperationDefinition kCustomOperation = {OperationType::kCustom, custom::validate,
+                                              custom::prepare, custom::execute};
 
 }  // namespace hearth::ops

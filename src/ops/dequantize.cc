@@ -11,6 +11,7 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
+namespace dequantize {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -65,8 +66,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace dequantize
 
-const OperationDefinition kDequantizeOperation = {OperationType::kDequantize, validate,
-                                                  prepareLikeOnlyInput, execute};
+const OperationDefinition kDequantizeOperation = {OperationType::kDequantize, dequantize::validate,
+                                                  prepareLikeOnlyInput, dequantize::execute};
 
 }  // namespace hearth::ops

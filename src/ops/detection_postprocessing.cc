@@ -14,6 +14,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace detection_postprocessing {
 namespace {
 
 enum Input : size_t {
@@ -227,8 +228,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace detection_postprocessing
 
 const OperationDefinition kDetectionPostprocessingOperation = {
-    OperationType::kDetectionPostprocessing, validate, prepare, execute};
+    OperationType::kDetectionPostprocessing, detection_postprocessing::validate,
+    detection_postprocessing::prepare, detection_postprocessing::execute};
 
 }  // namespace hearth::ops

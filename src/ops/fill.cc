@@ -7,6 +7,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace fill {
 namespace {
 
 // The value is a scalar for NNAPI's own types; TFLite passes a tensor of one element.
@@ -39,7 +40,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace fill
 
-const OperationDefinition kFillOperation = {OperationType::kFill, validate, prepare, execute};
+const OperationDefinition kFillOperation = {OperationType::kFill, fill::validate, fill::prepare,
+                                            fill::execute};
 
 }  // namespace hearth::ops

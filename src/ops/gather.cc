@@ -14,6 +14,7 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
+namespace gather {
 namespace {
 
 struct GatherParameters {
@@ -134,7 +135,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace gather
 
-const OperationDefinition kGatherOperation = {OperationType::kGather, validate, prepare, execute};
+const OperationDefinition kGatherOperation = {OperationType::kGather, gather::validate,
+                                              gather::prepare, gather::execute};
 
 }  // namespace hearth::ops

@@ -11,6 +11,7 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
+namespace gather_nd {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -58,8 +59,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace gather_nd
 
-const OperationDefinition kGatherNdOperation = {OperationType::kGatherNd, validate, prepare,
-                                                execute};
+const OperationDefinition kGatherNdOperation = {OperationType::kGatherNd, gather_nd::validate,
+                                                gather_nd::prepare, gather_nd::execute};
 
 }  // namespace hearth::ops

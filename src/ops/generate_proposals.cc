@@ -14,6 +14,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace generate_proposals {
 namespace {
 
 enum Input : size_t {
@@ -187,8 +188,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace generate_proposals
 
-const OperationDefinition kGenerateProposalsOperation = {OperationType::kGenerateProposals,
-                                                         validate, prepare, execute};
+const OperationDefinition kGenerateProposalsOperation = {
+    OperationType::kGenerateProposals, generate_proposals::validate, generate_proposals::prepare,
+    generate_proposals::execute};
 
 }  // namespace hearth::ops

@@ -9,6 +9,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace hashtable_lookup {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -59,8 +60,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace hashtable_lookup
 
-const OperationDefinition kHashtableLookupOperation = {OperationType::kHashtableLookup, validate,
-                                                       prepare, execute};
+const OperationDefinition kHashtableLookupOperation = {
+    OperationType::kHashtableLookup, hashtable_lookup::validate, hashtable_lookup::prepare,
+    hashtable_lookup::execute};
 
 }  // namespace hearth::ops

@@ -11,6 +11,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace heatmap_max_keypoint {
 namespace {
 
 enum Input : size_t { kHeatmaps, kBoxes, kIsNchw };
@@ -149,8 +150,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace heatmap_max_keypoint
 
-const OperationDefinition kHeatmapMaxKeypointOperation = {OperationType::kHeatmapMaxKeypoint,
-                                                          validate, prepare, execute};
+const OperationDefinition kHeatmapMaxKeypointOperation = {
+    OperationType::kHeatmapMaxKeypoint, heatmap_max_keypoint::validate,
+    heatmap_max_keypoint::prepare, heatmap_max_keypoint::execute};
 
 }  // namespace hearth::ops

@@ -9,6 +9,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace instance_normalization {
 namespace {
 
 struct Parameters {
@@ -69,8 +70,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace instance_normalization
 
 const OperationDefinition kInstanceNormalizationOperation = {
-    OperationType::kInstanceNormalization, validate, prepareLikeInput<parse>, execute};
+    OperationType::kInstanceNormalization, instance_normalization::validate,
+    prepareLikeInput<instance_normalization::parse>, instance_normalization::execute};
 
 }  // namespace hearth::ops

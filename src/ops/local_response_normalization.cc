@@ -12,6 +12,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace local_response_normalization {
 namespace {
 
 struct Parameters {
@@ -70,8 +71,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace local_response_normalization
 
 const OperationDefinition kLocalResponseNormalizationOperation = {
-    OperationType::kLocalResponseNormalization, validate, prepareLikeInput<parse>, execute};
+    OperationType::kLocalResponseNormalization, local_response_normalization::validate,
+    prepareLikeInput<local_response_normalization::parse>, local_response_normalization::execute};
 
 }  // namespace hearth::ops

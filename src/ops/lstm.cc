@@ -8,6 +8,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace lstm {
 namespace {
 
 constexpr LstmLayout kLayout = {
@@ -63,7 +64,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace lstm
 
-const OperationDefinition kLstmOperation = {OperationType::kLstm, validate, prepare, execute};
+const OperationDefinition kLstmOperation = {OperationType::kLstm, lstm::validate, lstm::prepare,
+                                            lstm::execute};
 
 }  // namespace hearth::ops

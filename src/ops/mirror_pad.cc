@@ -10,6 +10,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace mirror_pad {
 namespace {
 
 constexpr int32_t kReflect = 0;    // the border element is not repeated
@@ -86,8 +87,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace mirror_pad
 
-const OperationDefinition kMirrorPadOperation = {OperationType::kMirrorPad, validate,
-                                                 prepareParsedShape<parse>, execute};
+const OperationDefinition kMirrorPadOperation = {OperationType::kMirrorPad, mirror_pad::validate,
+                                                 prepareParsedShape<mirror_pad::parse>,
+                                                 mirror_pad::execute};
 
 }  // namespace hearth::ops

@@ -10,6 +10,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace one_hot {
 namespace {
 
 enum Input : size_t { kIndices, kDepth, kOn, kOff, kAxis, kInputCount };
@@ -62,7 +63,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace one_hot
 
-const OperationDefinition kOneHotOperation = {OperationType::kOneHot, validate, prepare, execute};
+const OperationDefinition kOneHotOperation = {OperationType::kOneHot, one_hot::validate,
+                                              one_hot::prepare, one_hot::execute};
 
 }  // namespace hearth::ops

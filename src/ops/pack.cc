@@ -7,6 +7,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace pack {
 namespace {
 
 // Input 0 is the axis; the tensors follow.
@@ -60,7 +61,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace pack
 
-const OperationDefinition kPackOperation = {OperationType::kPack, validate, prepare, execute};
+const OperationDefinition kPackOperation = {OperationType::kPack, pack::validate, pack::prepare,
+                                            pack::execute};
 
 }  // namespace hearth::ops

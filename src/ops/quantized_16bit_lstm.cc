@@ -14,6 +14,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace quantized_16bit_lstm {
 namespace {
 
 enum Input : size_t {
@@ -165,8 +166,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace quantized_16bit_lstm
 
-const OperationDefinition kQuantized16bitLstmOperation = {OperationType::kQuantized16bitLstm,
-                                                          validate, prepare, execute};
+const OperationDefinition kQuantized16bitLstmOperation = {
+    OperationType::kQuantized16bitLstm, quantized_16bit_lstm::validate,
+    quantized_16bit_lstm::prepare, quantized_16bit_lstm::execute};
 
 }  // namespace hearth::ops

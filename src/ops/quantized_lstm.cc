@@ -13,6 +13,7 @@ namespace hearth::ops {
 
 using namespace quantized_sequence_lstm;
 
+namespace quantized_lstm {
 namespace {
 
 constexpr size_t kGateScales = 26;  // input, forget, cell, output
@@ -79,8 +80,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace quantized_lstm
 
-const OperationDefinition kQuantizedLstmOperation = {OperationType::kQuantizedLstm, validate,
-                                                     prepare, execute};
+const OperationDefinition kQuantizedLstmOperation = {
+    OperationType::kQuantizedLstm, quantized_lstm::validate, quantized_lstm::prepare,
+    quantized_lstm::execute};
 
 }  // namespace hearth::ops

@@ -11,6 +11,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace random_multinomial {
 namespace {
 
 // A counter that is put through a mixing function. Different seeds give independent sequences;
@@ -83,8 +84,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace random_multinomial
 
-const OperationDefinition kRandomMultinomialOperation = {OperationType::kRandomMultinomial,
-                                                         validate, prepare, execute};
+const OperationDefinition kRandomMultinomialOperation = {
+    OperationType::kRandomMultinomial, random_multinomial::validate, random_multinomial::prepare,
+    random_multinomial::execute};
 
 }  // namespace hearth::ops

@@ -11,6 +11,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace range {
 namespace {
 
 constexpr TypeSet kRangeTensors =
@@ -73,7 +74,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace range
 
-const OperationDefinition kRangeOperation = {OperationType::kRange, validate, prepare, execute};
+const OperationDefinition kRangeOperation = {OperationType::kRange, range::validate, range::prepare,
+                                             range::execute};
 
 }  // namespace hearth::ops

@@ -6,6 +6,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace rank {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -25,7 +26,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace rank
 
-const OperationDefinition kRankOperation = {OperationType::kRank, validate, prepare, execute};
+const OperationDefinition kRankOperation = {OperationType::kRank, rank::validate, rank::prepare,
+                                            rank::execute};
 
 }  // namespace hearth::ops

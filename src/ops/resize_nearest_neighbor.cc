@@ -10,6 +10,7 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
+namespace resize_nearest_neighbor {
 namespace {
 
 std::vector<uint32_t> nearestPositions(uint32_t input, uint32_t output,
@@ -82,8 +83,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace resize_nearest_neighbor
 
-const OperationDefinition kResizeNearestNeighborOperation = {
-    OperationType::kResizeNearestNeighbor, validateResize, prepareResize, execute};
+const OperationDefinition kResizeNearestNeighborOperation = {OperationType::kResizeNearestNeighbor,
+                                                             validateResize, prepareResize,
+                                                             resize_nearest_neighbor::execute};
 
 }  // namespace hearth::ops

@@ -9,6 +9,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace reverse {
 namespace {
 
 // The dimensions to reverse. NNAPI names one; TFLite may name several.
@@ -50,8 +51,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace reverse
 
-const OperationDefinition kReverseOperation = {OperationType::kReverse, validateMove, prepare,
-                                               execute};
+const OperationDefinition kReverseOperation = {OperationType::kReverse, validateMove,
+                                               reverse::prepare, reverse::execute};
 
 }  // namespace hearth::ops

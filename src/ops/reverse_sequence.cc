@@ -13,6 +13,7 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
+namespace reverse_sequence {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -96,8 +97,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace reverse_sequence
 
-const OperationDefinition kReverseSequenceOperation = {OperationType::kReverseSequence, validate,
-                                                       prepareLikeInput<parseAxes>, execute};
+const OperationDefinition kReverseSequenceOperation = {
+    OperationType::kReverseSequence, reverse_sequence::validate,
+    prepareLikeInput<reverse_sequence::parseAxes>, reverse_sequence::execute};
 
 }  // namespace hearth::ops

@@ -7,6 +7,7 @@
 #include "ops/registry.h"
 
 namespace hearth::ops {
+namespace rms_norm {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -50,7 +51,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace rms_norm
 
-const OperationDefinition kRmsNormOperation = {OperationType::kRmsNorm, validate, prepare, execute};
+const OperationDefinition kRmsNormOperation = {OperationType::kRmsNorm, rms_norm::validate,
+                                               rms_norm::prepare, rms_norm::execute};
 
 }  // namespace hearth::ops

@@ -6,6 +6,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace rnn {
 namespace {
 
 constexpr RnnLayout kLayout = {.weights = 1};
@@ -48,7 +49,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace rnn
 
-const OperationDefinition kRnnOperation = {OperationType::kRnn, validate, prepare, execute};
+const OperationDefinition kRnnOperation = {OperationType::kRnn, rnn::validate, rnn::prepare,
+                                           rnn::execute};
 
 }  // namespace hearth::ops

@@ -15,6 +15,7 @@ namespace hearth::ops {
 
 using namespace region_pooling;
 
+namespace roi_align {
 namespace {
 
 constexpr size_t kHeightSamples = 7;
@@ -140,8 +141,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace roi_align
 
-const OperationDefinition kRoiAlignOperation = {OperationType::kRoiAlign, validate, prepare,
-                                                execute};
+const OperationDefinition kRoiAlignOperation = {OperationType::kRoiAlign, roi_align::validate,
+                                                roi_align::prepare, roi_align::execute};
 
 }  // namespace hearth::ops

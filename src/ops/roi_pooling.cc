@@ -15,6 +15,7 @@ namespace hearth::ops {
 
 using namespace region_pooling;
 
+namespace roi_pooling {
 namespace {
 
 constexpr size_t kIsNchw = 7;
@@ -85,8 +86,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace roi_pooling
 
-const OperationDefinition kRoiPoolingOperation = {OperationType::kRoiPooling, validate, prepare,
-                                                  execute};
+const OperationDefinition kRoiPoolingOperation = {OperationType::kRoiPooling, roi_pooling::validate,
+                                                  roi_pooling::prepare, roi_pooling::execute};
 
 }  // namespace hearth::ops

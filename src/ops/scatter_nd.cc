@@ -14,6 +14,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace scatter_nd {
 namespace {
 
 constexpr TypeSet kAddable = OperandType::kTensorFloat32 | OperandType::kTensorInt32 |
@@ -84,8 +85,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace scatter_nd
 
-const OperationDefinition kScatterNdOperation = {OperationType::kScatterNd, validate, prepare,
-                                                 execute};
+const OperationDefinition kScatterNdOperation = {OperationType::kScatterNd, scatter_nd::validate,
+                                                 scatter_nd::prepare, scatter_nd::execute};
 
 }  // namespace hearth::ops

@@ -10,6 +10,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace segment_sum {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -62,8 +63,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace segment_sum
 
-const OperationDefinition kSegmentSumOperation = {OperationType::kSegmentSum, validate, prepare,
-                                                  execute};
+const OperationDefinition kSegmentSumOperation = {OperationType::kSegmentSum, segment_sum::validate,
+                                                  segment_sum::prepare, segment_sum::execute};
 
 }  // namespace hearth::ops

@@ -7,6 +7,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace shape {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -26,7 +27,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace shape
 
-const OperationDefinition kShapeOperation = {OperationType::kShape, validate, prepare, execute};
+const OperationDefinition kShapeOperation = {OperationType::kShape, shape::validate, shape::prepare,
+                                             shape::execute};
 
 }  // namespace hearth::ops

@@ -15,6 +15,7 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
+namespace softmax {
 namespace {
 
 Status validateArguments(const Signature& signature, TypeSet types) {
@@ -94,6 +95,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace softmax
 
 Result<SoftmaxParameters> parseSoftmax(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 1, 1));
@@ -108,9 +110,11 @@ Result<SoftmaxParameters> parseSoftmax(const OperationContext& context) {
   return p;
 }
 
-const OperationDefinition kLogSoftmaxOperation = {OperationType::kLogSoftmax, validateLogSoftmax,
-                                                  prepareLikeInput<parseSoftmax>, execute<true>};
-const OperationDefinition kSoftmaxOperation = {OperationType::kSoftmax, validateSoftmax,
-                                               prepareLikeInput<parseSoftmax>, execute<false>};
+const OperationDefinition kLogSoftmaxOperation = {
+    OperationType::kLogSoftmax, softmax::validateLogSoftmax, prepareLikeInput<parseSoftmax>,
+    softmax::execute<true>};
+const OperationDefinition kSoftmaxOperation = {OperationType::kSoftmax, softmax::validateSoftmax,
+                                               prepareLikeInput<parseSoftmax>,
+                                               softmax::execute<false>};
 
 }  // namespace hearth::ops

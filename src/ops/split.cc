@@ -8,6 +8,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace split {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -49,6 +50,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace split
 
 Result<SplitParameters> parseSplit(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 3, 1));
@@ -69,6 +71,7 @@ Result<SplitParameters> parseSplit(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kSplitOperation = {OperationType::kSplit, validate, prepare, execute};
+const OperationDefinition kSplitOperation = {OperationType::kSplit, split::validate, split::prepare,
+                                             split::execute};
 
 }  // namespace hearth::ops

@@ -23,6 +23,7 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
+namespace svdf {
 namespace {
 
 enum Input : size_t { kInput, kFeatureWeights, kTimeWeights, kBias, kState, kRank, kActivation };
@@ -258,7 +259,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace svdf
 
-const OperationDefinition kSvdfOperation = {OperationType::kSvdf, validate, prepare, execute};
+const OperationDefinition kSvdfOperation = {OperationType::kSvdf, svdf::validate, svdf::prepare,
+                                            svdf::execute};
 
 }  // namespace hearth::ops

@@ -9,6 +9,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace tile {
 namespace {
 
 Result<Dimensions> parseMultiples(const OperationContext& context) {
@@ -51,7 +52,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace tile
 
-const OperationDefinition kTileOperation = {OperationType::kTile, validateMove, prepare, execute};
+const OperationDefinition kTileOperation = {OperationType::kTile, validateMove, tile::prepare,
+                                            tile::execute};
 
 }  // namespace hearth::ops

@@ -8,6 +8,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace transpose {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -32,6 +33,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace transpose
 
 Result<TransposeParameters> parseTranspose(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 1, 1));
@@ -59,7 +61,8 @@ Result<TransposeParameters> parseTranspose(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kTransposeOperation = {OperationType::kTranspose, validate,
-                                                 prepareParsedShape<parseTranspose>, execute};
+const OperationDefinition kTransposeOperation = {OperationType::kTranspose, transpose::validate,
+                                                 prepareParsedShape<parseTranspose>,
+                                                 transpose::execute};
 
 }  // namespace hearth::ops

@@ -5,6 +5,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace unidirectional_sequence_lstm {
 namespace {
 
 constexpr LstmLayout kLayout = {
@@ -65,8 +66,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace unidirectional_sequence_lstm
 
 const OperationDefinition kUnidirectionalSequenceLstmOperation = {
-    OperationType::kUnidirectionalSequenceLstm, validate, prepare, execute};
+    OperationType::kUnidirectionalSequenceLstm, unidirectional_sequence_lstm::validate,
+    unidirectional_sequence_lstm::prepare, unidirectional_sequence_lstm::execute};
 
 }  // namespace hearth::ops

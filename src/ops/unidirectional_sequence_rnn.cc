@@ -8,6 +8,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace unidirectional_sequence_rnn {
 namespace {
 
 constexpr RnnLayout kLayout = {.weights = 1};
@@ -62,8 +63,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace unidirectional_sequence_rnn
 
 const OperationDefinition kUnidirectionalSequenceRnnOperation = {
-    OperationType::kUnidirectionalSequenceRnn, validate, prepare, execute};
+    OperationType::kUnidirectionalSequenceRnn, unidirectional_sequence_rnn::validate,
+    unidirectional_sequence_rnn::prepare, unidirectional_sequence_rnn::execute};
 
 }  // namespace hearth::ops

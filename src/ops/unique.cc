@@ -14,6 +14,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace unique {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -96,7 +97,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace unique
 
-const OperationDefinition kUniqueOperation = {OperationType::kUnique, validate, prepare, execute};
+const OperationDefinition kUniqueOperation = {OperationType::kUnique, unique::validate,
+                                              unique::prepare, unique::execute};
 
 }  // namespace hearth::ops

@@ -9,6 +9,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace where {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -53,7 +54,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace where
 
-const OperationDefinition kWhereOperation = {OperationType::kWhere, validate, prepare, execute};
+const OperationDefinition kWhereOperation = {OperationType::kWhere, where::validate, where::prepare,
+                                             where::execute};
 
 }  // namespace hearth::ops

@@ -8,6 +8,7 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
+namespace zeros_like {
 namespace {
 
 constexpr TypeSet kNumbers = kFloatTensors | OperandType::kTensorFloat64 |
@@ -32,8 +33,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+}  // namespace zeros_like
 
-const OperationDefinition kZerosLikeOperation = {OperationType::kZerosLike, validate, prepare,
-                                                 execute};
+const OperationDefinition kZerosLikeOperation = {OperationType::kZerosLike, zeros_like::validate,
+                                                 zeros_like::prepare, zeros_like::execute};
 
 }  // namespace hearth::ops
