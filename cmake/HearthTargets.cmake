@@ -133,12 +133,12 @@ function(hearth_library name)
   target_link_libraries(${name} PUBLIC ${arg_DEPS})
 endfunction()
 
-# hearth_test(NAME SOURCES file... [DEPS target...] [ALONE name...]): one GoogleTest program, run by ctest.
+# hearth_test(NAME SOURCES file... [DEPS target...]): one GoogleTest program, run by ctest.
 function(hearth_test name)
   if(NOT HEARTH_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPS;ALONE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   hearth_options(${name})
   target_compile_options(${name} PRIVATE ${HEARTH_QUICKLY_COMPILED})
