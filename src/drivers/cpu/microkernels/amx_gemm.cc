@@ -112,13 +112,21 @@ struct Weights {
   const uint8_t* whole;  // where those of the first block begin
   const uint8_t* last;   // those of a last block that is not whole, followed by zeros
   const uint8_t* biases;
+  // Where those of the next columns begin, which are fetched meanwhile; null behind the last ones.
+  const uint8_t* next;
 };
+
+// Cache lines of a block of the next weights to fetch while a pair of tiles passes the block.
+struct Lines {
+  size_t first, last;
+};
+constexpr size_t kLinesPerBlock = kAmxInputs / kAmxGroup * kSide;
 
 // Computes the sums of kHeight tiles of inputs and kWidth tiles of weights.
 template <size_t kHeight, size_t kWidth>
 [[gnu::always_inline]] inline void multiplyTiles(const AmxGemm& product, const Weights& weights,
                                                  const AmxTile* tiles, size_t stride,
-                                                 std::span<const size_t> offsets) {
+                                                 std::span<const size_t> offsets, Lines lines) {
   // Every row begins with the biases.
   loadTile<0>(weights.biases, 0);
   if constexpr (kWidth > 1) loadTile<1>(weights.biases + Vector::kBytes, 0);
@@ -128,6 +136,11 @@ template <size_t kHeight, size_t kWidth>
   for (size_t block = 0; block < product.blocks(); ++block) {
     const uint8_t* const from =
         block < wholeBlocks ? weights.whole + block * kBlockBytes : weights.last;
+    for (size_t line = lines.first; line < lines.last; ++line)
+      _mm_prefetch(
+          reinterpret_cast<const char*>(weights.next + block * kBlockBytes +
+                                        line / kSide * kGroupBytes + line % kSide * Vector::kBytes),
+          _MM_HINT_T1);
     loadTile<kFirstInputs>(tiles[0].rows + offsets[block], stride);
     loadTile<kFirstWeights>(from, kGroupBytes);
     addProducts<0, kFirstInputs, kFirstWeights>();
@@ -160,15 +173,19 @@ HEARTH_VNNI_FUNCTION void multiplyColumns(const AmxGemm& product, const Weights&
   alignas(64) int32_t sums[kSide * kSide * kTileSums];
   const Rounding rounding = roundingOf(product, factors, kWidth);
   const size_t pairs = tiles.size() / kSide;
+  // With more rows than these, the time to read new weights matters less than that of prefetching.
+  constexpr size_t kMostPairs = 8;
+  const size_t ahead = weights.next == nullptr || pairs > kMostPairs ? 0 : kLinesPerBlock;
   for (size_t pair = 0; pair < pairs; ++pair) {
-    multiplyTiles<kSide, kWidth>(product, weights, &tiles[pair * kSide], stride, offsets);
+    multiplyTiles<kSide, kWidth>(product, weights, &tiles[pair * kSide], stride, offsets,
+                                 {pair * ahead / pairs, (pair + 1) * ahead / pairs});
     // The former sums are rounded while these products are computed.
     if (pair > 0)
       writeRows<kSide, kWidth>(rounding, sums, &tiles[(pair - 1) * kSide], column, columns);
     storeSums<kSide, kWidth>(sums);
   }
   const bool isOdd = tiles.size() % kSide != 0;
-  if (isOdd) multiplyTiles<1, kWidth>(product, weights, &tiles.back(), stride, offsets);
+  if (isOdd) multiplyTiles<1, kWidth>(product, weights, &tiles.back(), stride, offsets, {0, 0});
   if (pairs > 0)
     writeRows<kSide, kWidth>(rounding, sums, &tiles[(pairs - 1) * kSide], column, columns);
   if (!isOdd) return;
@@ -177,7 +194,7 @@ HEARTH_VNNI_FUNCTION void multiplyColumns(const AmxGemm& product, const Weights&
 }
 
 void multiplyPanel(const AmxGemm& product, std::span<const AmxTile> tiles, size_t stride,
-                   std::span<const size_t> offsets, size_t panel) {
+                   std::span<const size_t> offsets, size_t panel, size_t lastPanel) {
   const uint8_t* const biases = product.packed + panel * product.panelBytes();
   const uint8_t* const whole = biases + kAmxColumns * sizeof(int32_t);
   const uint8_t* const factors = whole + kAmxColumns * product.inputs;
@@ -190,7 +207,10 @@ void multiplyPanel(const AmxGemm& product, std::span<const AmxTile> tiles, size_
   const size_t end = std::min(kAmxColumns, product.columns - panel * kAmxColumns);
   for (size_t column = 0; column < end; column += kHalfColumns) {
     const size_t at = column * sizeof(int32_t);
-    const Weights weights = {whole + at, last + at, biases + at};
+    const uint8_t* next = whole + at + kSide * Vector::kBytes;
+    if (column + kHalfColumns >= end)
+      next = panel + 1 < lastPanel ? whole + product.panelBytes() : nullptr;
+    const Weights weights = {whole + at, last + at, biases + at, next};
     const auto multiply = end - column > kTileColumns ? multiplyColumns<kSide> : multiplyColumns<1>;
     multiply(product, weights, factors + at, tiles, stride, offsets, panel * kAmxColumns + column,
              end - column);
@@ -219,7 +239,7 @@ void multiplyAmx(const AmxGemm& product, std::span<const AmxTile> tiles, size_t 
   const TileConfiguration configuration;
   asm volatile("ldtilecfg %0" : : "m"(configuration));
   for (size_t panel = firstPanel; panel < lastPanel; ++panel)
-    multiplyPanel(product, tiles, stride, offsets, panel);
+    multiplyPanel(product, tiles, stride, offsets, panel, lastPanel);
   // The system saves the tiles of a thread until they are released.
   asm volatile("tilerelease");
 }
