@@ -63,8 +63,29 @@ void Im2col::gatherLine(const uint8_t* source, size_t line, size_t first, size_t
     if (inputY >= 0 && inputY < static_cast<int64_t>(inputHeight_))
       rows[r] = image + inputY * width * channels;
   }
+  const int64_t rowStep = dilationHeight_ * width * channels;
+  // Windows before this one that begin in the image lie in it as a whole, and have room for surplus
+  // bytes at both ends. Most do, so the others are told apart only once.
+  size_t lastSimple = 0;
+  if (kBytes != 0 && dilationWidth_ == 1 && rows_ > 0 && rows.front() != nullptr &&
+      rows.back() != nullptr) {
+    const auto hasRoom = [&](size_t i) {
+      const auto x = static_cast<int64_t>(first + i) * strideWidth_ - left_;
+      return x >= 0 && x + static_cast<int64_t>(columns_) <= width &&
+             rows.back() + x * channels + kBytes <= sourceEnd &&
+             target + i * stride + (rows_ - 1) * rowBytes_ + kBytes <= end;
+    };
+    lastSimple = count;
+    while (lastSimple > 0 && !hasRoom(lastSimple - 1)) --lastSimple;
+  }
   for (size_t i = 0; i < count; ++i, target += stride - windowBytes()) {
     const auto x = static_cast<int64_t>(first + i) * strideWidth_ - left_;
+    if (x >= 0 && i < lastSimple) {
+      const uint8_t* row = rows.front() + x * channels;
+      for (size_t r = 0; r < rows_; ++r, target += rowBytes_, row += rowStep)
+        std::memcpy(target, row, kBytes);
+      continue;
+    }
     const bool isInside =
         dilationWidth_ == 1 && x >= 0 && x + static_cast<int64_t>(columns_) <= width;
     // The next row overwrites surplus bytes; behind the last window there is no room for them.
