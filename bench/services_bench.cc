@@ -102,6 +102,7 @@ class Service {
  public:
   Service(const std::string& path, ipc::HostOptions options, std::vector<int> where = {})
       : path_(path), listening_(orDie(ipc::listenAt(path))), child_([this, options, where] {
+          ipc::shareMallocArenas();
           if (!where.empty()) bindTo(where);
           const base::Descriptor never(::eventfd(0, EFD_CLOEXEC));
           ipc::Host host(cpu::createCpuDevice(), options);

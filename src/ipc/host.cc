@@ -2,6 +2,7 @@
 #include "ipc/host.h"
 
 #include <capnp/serialize.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -198,6 +199,12 @@ bool Host::end(std::chrono::milliseconds patience) {
     if (!client->waitUntilIdle(until)) return false;
   clients_.clear();
   return true;
+}
+
+void shareMallocArenas() {
+  // As many as executions that are computed at a time.
+  static_cast<void>(
+      ::mallopt(M_ARENA_MAX, static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))));
 }
 
 Result<base::Descriptor> listenAt(const std::string& path) {

@@ -96,6 +96,11 @@ class Host {
   std::list<std::shared_ptr<ServedClient>> clients_;
 };
 
+// Has the threads of this process share few malloc arenas. A host has a thread for each execution
+// that waits, and the C library gives many of them an arena of their own. For a program that is
+// nothing but a host, before it has threads.
+void shareMallocArenas();
+
 // Makes a socket at `path` and listens on it. A socket that is there and that nobody listens on is
 // replaced. Errors: kBadState when somebody listens on it; kBadData for a path that is too long;
 // kIo.

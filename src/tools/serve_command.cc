@@ -169,6 +169,7 @@ Outcome<void> serveCommand(const ServeOptions& options) {
       return std::unexpected(Failure(base::errnoError(errno, "Waiting for signals")));
   }
   allowDescriptors();
+  ipc::shareMallocArenas();
   const auto made = makeDevice(options);
   if (!made) return std::unexpected(Failure(made.error()));
   const Status ended =
