@@ -2,10 +2,13 @@
 // Our int8 product on AMX gives the very bytes of XNNPACK's, for convolutions of any geometry.
 #include "drivers/cpu/kernels/amx_layer.h"
 
+#include <cstring>
+
 #include "drivers/cpu/kernels/qs8_layer.h"
 #include "drivers/cpu/testing/qs8_convolution_sample.h"
 #include "drivers/cpu/testing/random_convolution.h"
 #include "drivers/cpu/weights/packed_panels.h"
+#include "hal/cts/guarded_memory.h"
 
 namespace hearth::cpu {
 namespace {
@@ -106,6 +109,60 @@ TEST_F(AmxLayerTest, RowsOfAllLengths) {
       g.groupOutputChannels = 70;
       compare(g, static_cast<unsigned>(rows * 200 + channels));
     }
+}
+
+// Sanitizers do not see what tiles read and write.
+TEST_F(AmxLayerTest, NothingBehindTensorsWeightsAndScratchMemoryIsTouched) {
+  using hal::cts::GuardedMemory;
+  const auto guarded = [](const void* bytes, size_t size) {
+    GuardedMemory memory(size, GuardedMemory::Place::kAtEnd);
+    if (bytes != nullptr) std::memcpy(memory.data(), bytes, size);
+    return memory;
+  };
+  const auto run = [&](const Convolution& g) {
+    if (!isQs8Layer(g, kAmxGroup)) return;
+    const Int8ConvolutionSample sample(g, true, 5);
+    PackedWeights weights(true);
+    const std::vector<int8_t> expected = sample.onXnnpack(&weights);
+    const AmxLayer layer = layerOf(sample);
+    const size_t packedBytes = layer.product.panels() * layer.product.panelBytes();
+    const GuardedMemory packed = guarded(weights.bytesOf({}).data(), packedBytes);
+    const auto kernel = makeAmxLayerKernel(layer, {packed.data(), packedBytes});
+    ASSERT_TRUE(kernel) << kernel.error().toString();
+    const GuardedMemory scratch = guarded(nullptr, (*kernel)->reshape(nullptr).value());
+    const GuardedMemory input = guarded(sample.input.data(), sample.input.size());
+    const GuardedMemory output = guarded(nullptr, expected.size());
+    void* const addresses[] = {input.data(), output.data()};
+    ASSERT_TRUE((*kernel)->setup(addresses, scratch.data()));
+    ASSERT_TRUE((*kernel)->run(nullptr));
+    EXPECT_EQ(std::memcmp(output.data(), expected.data(), expected.size()), 0)
+        << g.batch << " rows, " << g.groupInputChannels << " to " << g.groupOutputChannels
+        << " channels, stride " << g.strideHeight << ", padding " << g.top;
+  };
+  for (const size_t rows : {1, 15, 16, 17, 50, 64})
+    for (const size_t channels : {1, 3, 4, 17, 63, 64, 65, 128, 140})
+      for (const size_t columns : {1, 16, 33, 70, 128}) {
+        Convolution g;
+        g.batch = rows;
+        g.groupInputChannels = channels;
+        g.groupOutputChannels = columns;
+        run(g);
+      }
+  for (const size_t channels : {4, 20, 64, 128})
+    for (const uint32_t stride : {1, 2})
+      for (const uint32_t padding : {0, 1}) {
+        Convolution g;
+        g.batch = 2;
+        g.inputHeight = 8;
+        g.inputWidth = 6;
+        g.groupInputChannels = channels;
+        g.groupOutputChannels = 40;
+        g.kernelHeight = g.kernelWidth = 3;
+        g.strideHeight = g.strideWidth = stride;
+        g.top = g.bottom = g.left = g.right = padding;
+        findOutputSize(&g);
+        run(g);
+      }
 }
 
 // The largest sums of both signs, and zero points at the ends of their range.
