@@ -8,7 +8,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace axis_aligned_bbox_transform {
 namespace {
 
 enum Input : size_t { kRegions, kDeltas, kBatches, kImages };
@@ -70,10 +69,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace axis_aligned_bbox_transform
 
 const OperationDefinition kAxisAlignedBboxTransformOperation = {
-    OperationType::kAxisAlignedBboxTransform, axis_aligned_bbox_transform::validate,
-    axis_aligned_bbox_transform::prepare, axis_aligned_bbox_transform::execute};
+    OperationType::kAxisAlignedBboxTransform, validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -17,7 +17,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace batch_matmul {
 namespace {
 
 constexpr TypeSet kTypes =
@@ -172,7 +171,6 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace batch_matmul
 
 Result<BatchMatmulParameters> parseBatchMatmul(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 1));
@@ -209,8 +207,7 @@ Result<BatchMatmulParameters> parseBatchMatmul(const OperationContext& context) 
   return p;
 }
 
-const OperationDefinition kBatchMatmulOperation = {OperationType::kBatchMatmul,
-                                                   batch_matmul::validate, batch_matmul::prepare,
-                                                   batch_matmul::execute};
+const OperationDefinition kBatchMatmulOperation = {OperationType::kBatchMatmul, validate, prepare,
+                                                   execute};
 
 }  // namespace hearth::ops

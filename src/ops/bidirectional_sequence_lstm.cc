@@ -6,7 +6,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace bidirectional_sequence_lstm {
 namespace {
 
 constexpr size_t kAuxInput = 39;
@@ -89,10 +88,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace bidirectional_sequence_lstm
 
 const OperationDefinition kBidirectionalSequenceLstmOperation = {
-    OperationType::kBidirectionalSequenceLstm, bidirectional_sequence_lstm::validate,
-    bidirectional_sequence_lstm::prepare, bidirectional_sequence_lstm::execute};
+    OperationType::kBidirectionalSequenceLstm, validate, prepare, execute};
 
 }  // namespace hearth::ops

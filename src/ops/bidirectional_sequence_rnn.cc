@@ -8,7 +8,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace bidirectional_sequence_rnn {
 namespace {
 
 constexpr size_t kAuxInput = 9;
@@ -95,10 +94,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace bidirectional_sequence_rnn
 
 const OperationDefinition kBidirectionalSequenceRnnOperation = {
-    OperationType::kBidirectionalSequenceRnn, bidirectional_sequence_rnn::validate,
-    bidirectional_sequence_rnn::prepare, bidirectional_sequence_rnn::execute};
+    OperationType::kBidirectionalSequenceRnn, validate, prepare, execute};
 
 }  // namespace hearth::ops

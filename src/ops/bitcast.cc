@@ -10,7 +10,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace bitcast {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -45,9 +44,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace bitcast
 
-const OperationDefinition kBitcastOperation = {OperationType::kBitcast, bitcast::validate,
-                                               bitcast::prepare, bitcast::execute};
+const OperationDefinition kBitcastOperation = {OperationType::kBitcast, validate, prepare, execute};
 
 }  // namespace hearth::ops

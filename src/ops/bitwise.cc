@@ -15,7 +15,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace bitwise {
 namespace {
 
 constexpr TypeSet kBitTensors = kQuant8Tensors | OperandType::kTensorInt16 |
@@ -56,13 +55,10 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace bitwise
 
-const OperationDefinition kBitwiseXorOperation = {OperationType::kBitwiseXor, bitwise::validate,
-                                                  prepareBroadcastOfTwo,
-                                                  bitwise::execute<bitwise::Xor>};
-const OperationDefinition kRightShiftOperation = {OperationType::kRightShift, bitwise::validate,
-                                                  prepareBroadcastOfTwo,
-                                                  bitwise::execute<bitwise::RightShift>};
+const OperationDefinition kBitwiseXorOperation = {OperationType::kBitwiseXor, validate,
+                                                  prepareBroadcastOfTwo, execute<Xor>};
+const OperationDefinition kRightShiftOperation = {OperationType::kRightShift, validate,
+                                                  prepareBroadcastOfTwo, execute<RightShift>};
 
 }  // namespace hearth::ops

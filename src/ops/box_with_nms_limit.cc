@@ -13,7 +13,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace box_with_nms_limit {
 namespace {
 
 enum Input : size_t {
@@ -189,10 +188,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace box_with_nms_limit
 
-const OperationDefinition kBoxWithNmsLimitOperation = {
-    OperationType::kBoxWithNmsLimit, box_with_nms_limit::validate, box_with_nms_limit::prepare,
-    box_with_nms_limit::execute};
+const OperationDefinition kBoxWithNmsLimitOperation = {OperationType::kBoxWithNmsLimit, validate,
+                                                       prepare, execute};
 
 }  // namespace hearth::ops

@@ -12,7 +12,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace broadcast_args {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -39,10 +38,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace broadcast_args
 
-const OperationDefinition kBroadcastArgsOperation = {
-    OperationType::kBroadcastArgs, broadcast_args::validate, broadcast_args::prepare,
-    broadcast_args::execute};
+const OperationDefinition kBroadcastArgsOperation = {OperationType::kBroadcastArgs, validate,
+                                                     prepare, execute};
 
 }  // namespace hearth::ops

@@ -9,7 +9,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace broadcast_to {
 namespace {
 
 Status prepare(OperationContext& context) {
@@ -46,9 +45,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace broadcast_to
 
 const OperationDefinition kBroadcastToOperation = {OperationType::kBroadcastTo, validateMove,
-                                                   broadcast_to::prepare, broadcast_to::execute};
+                                                   prepare, execute};
 
 }  // namespace hearth::ops

@@ -14,7 +14,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace bucketize {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -58,10 +57,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace bucketize
 
-const OperationDefinition kBucketizeOperation = {OperationType::kBucketize, bucketize::validate,
-                                                 prepareLikeInput<bucketize::parse>,
-                                                 bucketize::execute};
+const OperationDefinition kBucketizeOperation = {OperationType::kBucketize, validate,
+                                                 prepareLikeInput<parse>, execute};
 
 }  // namespace hearth::ops

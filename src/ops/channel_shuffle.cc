@@ -8,7 +8,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace channel_shuffle {
 namespace {
 
 struct Parameters {
@@ -57,10 +56,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace channel_shuffle
 
-const OperationDefinition kChannelShuffleOperation = {
-    OperationType::kChannelShuffle, channel_shuffle::validate,
-    prepareLikeInput<channel_shuffle::parse>, channel_shuffle::execute};
+const OperationDefinition kChannelShuffleOperation = {OperationType::kChannelShuffle, validate,
+                                                      prepareLikeInput<parse>, execute};
 
 }  // namespace hearth::ops

@@ -9,7 +9,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace complex_parts {
 namespace {
 
 constexpr uint64_t kGrain = 1 << 14;
@@ -56,16 +55,12 @@ Status executeComplexAbs(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace complex_parts
 
-const OperationDefinition kRealOperation = {OperationType::kReal, complex_parts::validate,
-                                            prepareLikeInput<complex_parts::parse>,
-                                            complex_parts::executeReal};
-const OperationDefinition kImagOperation = {OperationType::kImag, complex_parts::validate,
-                                            prepareLikeInput<complex_parts::parse>,
-                                            complex_parts::executeImag};
-const OperationDefinition kComplexAbsOperation = {
-    OperationType::kComplexAbs, complex_parts::validate, prepareLikeInput<complex_parts::parse>,
-    complex_parts::executeComplexAbs};
+const OperationDefinition kRealOperation = {OperationType::kReal, validate, prepareLikeInput<parse>,
+                                            executeReal};
+const OperationDefinition kImagOperation = {OperationType::kImag, validate, prepareLikeInput<parse>,
+                                            executeImag};
+const OperationDefinition kComplexAbsOperation = {OperationType::kComplexAbs, validate,
+                                                  prepareLikeInput<parse>, executeComplexAbs};
 
 }  // namespace hearth::ops

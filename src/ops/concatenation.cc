@@ -12,7 +12,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace concatenation {
 namespace {
 
 bool is8Bit(OperandType type) {
@@ -99,7 +98,6 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace concatenation
 
 Result<ConcatenationParameters> parseConcatenation(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, context.inputs.size(), 1));
@@ -129,7 +127,6 @@ Result<ConcatenationParameters> parseConcatenation(const OperationContext& conte
 }
 
 const OperationDefinition kConcatenationOperation = {
-    OperationType::kConcatenation, concatenation::validate, prepareParsedShape<parseConcatenation>,
-    concatenation::execute};
+    OperationType::kConcatenation, validate, prepareParsedShape<parseConcatenation>, execute};
 
 }  // namespace hearth::ops

@@ -19,7 +19,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace conv_3d {
 namespace {
 
 enum Input : size_t { kData, kFilter, kBias };
@@ -209,9 +208,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace conv_3d
 
-const OperationDefinition kConv3dOperation = {OperationType::kConv3d, conv_3d::validate,
-                                              conv_3d::prepare, conv_3d::execute};
+const OperationDefinition kConv3dOperation = {OperationType::kConv3d, validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -21,7 +21,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace conv_3d_transpose {
 namespace {
 
 enum Input : size_t { kData, kFilter, kBias, kShape = kConv3dActivation + 1 };
@@ -135,10 +134,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace conv_3d_transpose
 
-const OperationDefinition kConv3dTransposeOperation = {
-    OperationType::kConv3dTranspose, conv_3d_transpose::validate, conv_3d_transpose::prepare,
-    conv_3d_transpose::execute};
+const OperationDefinition kConv3dTransposeOperation = {OperationType::kConv3dTranspose, validate,
+                                                       prepare, execute};
 
 }  // namespace hearth::ops

@@ -14,7 +14,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace cumsum {
 namespace {
 
 constexpr TypeSet kSummable = OperandType::kTensorFloat32 | OperandType::kTensorFloat64 |
@@ -112,9 +111,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace cumsum
 
-const OperationDefinition kCumsumOperation = {OperationType::kCumsum, cumsum::validate,
-                                              prepareLikeInput<cumsum::parseAxis>, cumsum::execute};
+const OperationDefinition kCumsumOperation = {OperationType::kCumsum, validate,
+                                              prepareLikeInput<parseAxis>, execute};
 
 }  // namespace hearth::ops

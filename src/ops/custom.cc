@@ -11,7 +11,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace custom {
 namespace {
 
 Status requireConstant(const Signature& signature, size_t index, TypeSet type) {
@@ -162,9 +161,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace custom
 
-const OperationDefinition kCustomOperation = {OperationType::kCustom, custom::validate,
-                                              custom::prepare, custom::execute};
+const OperationDefinition kCustomOperation = {OperationType::kCustom, validate, prepare, execute};
 
 }  // namespace hearth::ops

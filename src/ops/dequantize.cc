@@ -11,7 +11,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace dequantize {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -66,9 +65,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace dequantize
 
-const OperationDefinition kDequantizeOperation = {OperationType::kDequantize, dequantize::validate,
-                                                  prepareLikeOnlyInput, dequantize::execute};
+const OperationDefinition kDequantizeOperation = {OperationType::kDequantize, validate,
+                                                  prepareLikeOnlyInput, execute};
 
 }  // namespace hearth::ops

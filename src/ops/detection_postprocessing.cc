@@ -14,7 +14,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace detection_postprocessing {
 namespace {
 
 enum Input : size_t {
@@ -228,10 +227,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace detection_postprocessing
 
 const OperationDefinition kDetectionPostprocessingOperation = {
-    OperationType::kDetectionPostprocessing, detection_postprocessing::validate,
-    detection_postprocessing::prepare, detection_postprocessing::execute};
+    OperationType::kDetectionPostprocessing, validate, prepare, execute};
 
 }  // namespace hearth::ops

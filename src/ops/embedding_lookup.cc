@@ -11,7 +11,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace embedding_lookup {
 namespace {
 
 constexpr size_t kBlockScales = 2;
@@ -92,10 +91,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace embedding_lookup
 
-const OperationDefinition kEmbeddingLookupOperation = {
-    OperationType::kEmbeddingLookup, embedding_lookup::validate, embedding_lookup::prepare,
-    embedding_lookup::execute};
+const OperationDefinition kEmbeddingLookupOperation = {OperationType::kEmbeddingLookup, validate,
+                                                       prepare, execute};
 
 }  // namespace hearth::ops

@@ -7,7 +7,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace fill {
 namespace {
 
 // The value is a scalar for NNAPI's own types; TFLite passes a tensor of one element.
@@ -40,9 +39,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace fill
 
-const OperationDefinition kFillOperation = {OperationType::kFill, fill::validate, fill::prepare,
-                                            fill::execute};
+const OperationDefinition kFillOperation = {OperationType::kFill, validate, prepare, execute};
 
 }  // namespace hearth::ops

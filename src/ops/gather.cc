@@ -14,7 +14,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace gather {
 namespace {
 
 struct GatherParameters {
@@ -135,9 +134,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace gather
 
-const OperationDefinition kGatherOperation = {OperationType::kGather, gather::validate,
-                                              gather::prepare, gather::execute};
+const OperationDefinition kGatherOperation = {OperationType::kGather, validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -11,7 +11,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace gather_nd {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -59,9 +58,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace gather_nd
 
-const OperationDefinition kGatherNdOperation = {OperationType::kGatherNd, gather_nd::validate,
-                                                gather_nd::prepare, gather_nd::execute};
+const OperationDefinition kGatherNdOperation = {OperationType::kGatherNd, validate, prepare,
+                                                execute};
 
 }  // namespace hearth::ops

@@ -14,7 +14,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace generate_proposals {
 namespace {
 
 enum Input : size_t {
@@ -188,10 +187,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace generate_proposals
 
-const OperationDefinition kGenerateProposalsOperation = {
-    OperationType::kGenerateProposals, generate_proposals::validate, generate_proposals::prepare,
-    generate_proposals::execute};
+const OperationDefinition kGenerateProposalsOperation = {OperationType::kGenerateProposals,
+                                                         validate, prepare, execute};
 
 }  // namespace hearth::ops

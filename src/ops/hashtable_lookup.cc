@@ -9,7 +9,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace hashtable_lookup {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -60,10 +59,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace hashtable_lookup
 
-const OperationDefinition kHashtableLookupOperation = {
-    OperationType::kHashtableLookup, hashtable_lookup::validate, hashtable_lookup::prepare,
-    hashtable_lookup::execute};
+const OperationDefinition kHashtableLookupOperation = {OperationType::kHashtableLookup, validate,
+                                                       prepare, execute};
 
 }  // namespace hearth::ops

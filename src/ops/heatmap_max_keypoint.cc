@@ -11,7 +11,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace heatmap_max_keypoint {
 namespace {
 
 enum Input : size_t { kHeatmaps, kBoxes, kIsNchw };
@@ -150,10 +149,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace heatmap_max_keypoint
 
-const OperationDefinition kHeatmapMaxKeypointOperation = {
-    OperationType::kHeatmapMaxKeypoint, heatmap_max_keypoint::validate,
-    heatmap_max_keypoint::prepare, heatmap_max_keypoint::execute};
+const OperationDefinition kHeatmapMaxKeypointOperation = {OperationType::kHeatmapMaxKeypoint,
+                                                          validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -9,7 +9,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace instance_normalization {
 namespace {
 
 struct Parameters {
@@ -70,10 +69,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace instance_normalization
 
 const OperationDefinition kInstanceNormalizationOperation = {
-    OperationType::kInstanceNormalization, instance_normalization::validate,
-    prepareLikeInput<instance_normalization::parse>, instance_normalization::execute};
+    OperationType::kInstanceNormalization, validate, prepareLikeInput<parse>, execute};
 
 }  // namespace hearth::ops

@@ -12,7 +12,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace local_response_normalization {
 namespace {
 
 struct Parameters {
@@ -71,10 +70,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace local_response_normalization
 
 const OperationDefinition kLocalResponseNormalizationOperation = {
-    OperationType::kLocalResponseNormalization, local_response_normalization::validate,
-    prepareLikeInput<local_response_normalization::parse>, local_response_normalization::execute};
+    OperationType::kLocalResponseNormalization, validate, prepareLikeInput<parse>, execute};
 
 }  // namespace hearth::ops

@@ -14,7 +14,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace lsh_projection {
 namespace {
 
 enum Input : size_t { kSeeds, kItems, kWeights, kKind };
@@ -106,10 +105,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace lsh_projection
 
-const OperationDefinition kLshProjectionOperation = {
-    OperationType::kLshProjection, lsh_projection::validate, lsh_projection::prepare,
-    lsh_projection::execute};
+const OperationDefinition kLshProjectionOperation = {OperationType::kLshProjection, validate,
+                                                     prepare, execute};
 
 }  // namespace hearth::ops

@@ -8,7 +8,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace lstm {
 namespace {
 
 constexpr LstmLayout kLayout = {
@@ -64,9 +63,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace lstm
 
-const OperationDefinition kLstmOperation = {OperationType::kLstm, lstm::validate, lstm::prepare,
-                                            lstm::execute};
+const OperationDefinition kLstmOperation = {OperationType::kLstm, validate, prepare, execute};
 
 }  // namespace hearth::ops

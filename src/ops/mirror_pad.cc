@@ -10,7 +10,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace mirror_pad {
 namespace {
 
 constexpr int32_t kReflect = 0;    // the border element is not repeated
@@ -87,10 +86,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace mirror_pad
 
-const OperationDefinition kMirrorPadOperation = {OperationType::kMirrorPad, mirror_pad::validate,
-                                                 prepareParsedShape<mirror_pad::parse>,
-                                                 mirror_pad::execute};
+const OperationDefinition kMirrorPadOperation = {OperationType::kMirrorPad, validate,
+                                                 prepareParsedShape<parse>, execute};
 
 }  // namespace hearth::ops

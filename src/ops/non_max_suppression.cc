@@ -19,7 +19,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace non_max_suppression {
 namespace {
 
 enum Input : size_t { kBoxes, kScores, kLength, kOverlapThreshold, kScoreThreshold, kDeviation };
@@ -154,10 +153,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace non_max_suppression
 
-const OperationDefinition kNonMaxSuppressionOperation = {
-    OperationType::kNonMaxSuppression, non_max_suppression::validate, non_max_suppression::prepare,
-    non_max_suppression::execute};
+const OperationDefinition kNonMaxSuppressionOperation = {OperationType::kNonMaxSuppression,
+                                                         validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -10,7 +10,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace one_hot {
 namespace {
 
 enum Input : size_t { kIndices, kDepth, kOn, kOff, kAxis, kInputCount };
@@ -63,9 +62,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace one_hot
 
-const OperationDefinition kOneHotOperation = {OperationType::kOneHot, one_hot::validate,
-                                              one_hot::prepare, one_hot::execute};
+const OperationDefinition kOneHotOperation = {OperationType::kOneHot, validate, prepare, execute};
 
 }  // namespace hearth::ops

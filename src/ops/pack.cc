@@ -7,7 +7,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace pack {
 namespace {
 
 // Input 0 is the axis; the tensors follow.
@@ -61,9 +60,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace pack
 
-const OperationDefinition kPackOperation = {OperationType::kPack, pack::validate, pack::prepare,
-                                            pack::execute};
+const OperationDefinition kPackOperation = {OperationType::kPack, validate, prepare, execute};
 
 }  // namespace hearth::ops

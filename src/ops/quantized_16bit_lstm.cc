@@ -14,7 +14,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace quantized_16bit_lstm {
 namespace {
 
 enum Input : size_t {
@@ -166,10 +165,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace quantized_16bit_lstm
 
-const OperationDefinition kQuantized16bitLstmOperation = {
-    OperationType::kQuantized16bitLstm, quantized_16bit_lstm::validate,
-    quantized_16bit_lstm::prepare, quantized_16bit_lstm::execute};
+const OperationDefinition kQuantized16bitLstmOperation = {OperationType::kQuantized16bitLstm,
+                                                          validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -13,7 +13,6 @@ namespace hearth::ops {
 
 using namespace quantized_sequence_lstm;
 
-namespace quantized_lstm {
 namespace {
 
 constexpr size_t kGateScales = 26;  // input, forget, cell, output
@@ -80,10 +79,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace quantized_lstm
 
-const OperationDefinition kQuantizedLstmOperation = {
-    OperationType::kQuantizedLstm, quantized_lstm::validate, quantized_lstm::prepare,
-    quantized_lstm::execute};
+const OperationDefinition kQuantizedLstmOperation = {OperationType::kQuantizedLstm, validate,
+                                                     prepare, execute};
 
 }  // namespace hearth::ops

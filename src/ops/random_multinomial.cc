@@ -11,7 +11,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace random_multinomial {
 namespace {
 
 // A counter that is put through a mixing function. Different seeds give independent sequences;
@@ -84,10 +83,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace random_multinomial
 
-const OperationDefinition kRandomMultinomialOperation = {
-    OperationType::kRandomMultinomial, random_multinomial::validate, random_multinomial::prepare,
-    random_multinomial::execute};
+const OperationDefinition kRandomMultinomialOperation = {OperationType::kRandomMultinomial,
+                                                         validate, prepare, execute};
 
 }  // namespace hearth::ops

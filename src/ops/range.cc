@@ -11,7 +11,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace range {
 namespace {
 
 constexpr TypeSet kRangeTensors =
@@ -74,9 +73,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace range
 
-const OperationDefinition kRangeOperation = {OperationType::kRange, range::validate, range::prepare,
-                                             range::execute};
+const OperationDefinition kRangeOperation = {OperationType::kRange, validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -6,7 +6,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace rank {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -26,9 +25,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace rank
 
-const OperationDefinition kRankOperation = {OperationType::kRank, rank::validate, rank::prepare,
-                                            rank::execute};
+const OperationDefinition kRankOperation = {OperationType::kRank, validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -11,7 +11,6 @@
 #include "ops/resize.h"
 
 namespace hearth::ops {
-namespace resize_bilinear {
 namespace {
 
 // An output position lies between two input positions, `weight` of the way to the upper one.
@@ -120,9 +119,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace resize_bilinear
 
-const OperationDefinition kResizeBilinearOperation = {
-    OperationType::kResizeBilinear, validateResize, prepareResize, resize_bilinear::execute};
+const OperationDefinition kResizeBilinearOperation = {OperationType::kResizeBilinear,
+                                                      validateResize, prepareResize, execute};
 
 }  // namespace hearth::ops

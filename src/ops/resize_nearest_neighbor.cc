@@ -10,7 +10,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace resize_nearest_neighbor {
 namespace {
 
 std::vector<uint32_t> nearestPositions(uint32_t input, uint32_t output,
@@ -83,10 +82,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace resize_nearest_neighbor
 
-const OperationDefinition kResizeNearestNeighborOperation = {OperationType::kResizeNearestNeighbor,
-                                                             validateResize, prepareResize,
-                                                             resize_nearest_neighbor::execute};
+const OperationDefinition kResizeNearestNeighborOperation = {
+    OperationType::kResizeNearestNeighbor, validateResize, prepareResize, execute};
 
 }  // namespace hearth::ops

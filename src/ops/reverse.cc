@@ -9,7 +9,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace reverse {
 namespace {
 
 // The dimensions to reverse. NNAPI names one; TFLite may name several.
@@ -51,9 +50,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace reverse
 
-const OperationDefinition kReverseOperation = {OperationType::kReverse, validateMove,
-                                               reverse::prepare, reverse::execute};
+const OperationDefinition kReverseOperation = {OperationType::kReverse, validateMove, prepare,
+                                               execute};
 
 }  // namespace hearth::ops

@@ -13,7 +13,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace reverse_sequence {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -97,10 +96,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace reverse_sequence
 
-const OperationDefinition kReverseSequenceOperation = {
-    OperationType::kReverseSequence, reverse_sequence::validate,
-    prepareLikeInput<reverse_sequence::parseAxes>, reverse_sequence::execute};
+const OperationDefinition kReverseSequenceOperation = {OperationType::kReverseSequence, validate,
+                                                       prepareLikeInput<parseAxes>, execute};
 
 }  // namespace hearth::ops

@@ -19,7 +19,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace rfft_2d {
 namespace {
 
 // std::complex checks each product for NaN and infinity, which takes longer than the product.
@@ -173,7 +172,6 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace rfft_2d
 
 Result<RfftParameters> parseRfft(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 2, 1));
@@ -198,7 +196,6 @@ Result<RfftParameters> parseRfft(const OperationContext& context) {
   return p;
 }
 
-const OperationDefinition kRfft2dOperation = {OperationType::kRfft2d, rfft_2d::validate,
-                                              rfft_2d::prepare, rfft_2d::execute};
+const OperationDefinition kRfft2dOperation = {OperationType::kRfft2d, validate, prepare, execute};
 
 }  // namespace hearth::ops

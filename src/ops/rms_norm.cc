@@ -7,7 +7,6 @@
 #include "ops/registry.h"
 
 namespace hearth::ops {
-namespace rms_norm {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -51,9 +50,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace rms_norm
 
-const OperationDefinition kRmsNormOperation = {OperationType::kRmsNorm, rms_norm::validate,
-                                               rms_norm::prepare, rms_norm::execute};
+const OperationDefinition kRmsNormOperation = {OperationType::kRmsNorm, validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -6,7 +6,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace rnn {
 namespace {
 
 constexpr RnnLayout kLayout = {.weights = 1};
@@ -49,9 +48,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace rnn
 
-const OperationDefinition kRnnOperation = {OperationType::kRnn, rnn::validate, rnn::prepare,
-                                           rnn::execute};
+const OperationDefinition kRnnOperation = {OperationType::kRnn, validate, prepare, execute};
 
 }  // namespace hearth::ops

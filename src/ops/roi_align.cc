@@ -15,7 +15,6 @@ namespace hearth::ops {
 
 using namespace region_pooling;
 
-namespace roi_align {
 namespace {
 
 constexpr size_t kHeightSamples = 7;
@@ -141,9 +140,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace roi_align
 
-const OperationDefinition kRoiAlignOperation = {OperationType::kRoiAlign, roi_align::validate,
-                                                roi_align::prepare, roi_align::execute};
+const OperationDefinition kRoiAlignOperation = {OperationType::kRoiAlign, validate, prepare,
+                                                execute};
 
 }  // namespace hearth::ops

@@ -15,7 +15,6 @@ namespace hearth::ops {
 
 using namespace region_pooling;
 
-namespace roi_pooling {
 namespace {
 
 constexpr size_t kIsNchw = 7;
@@ -86,9 +85,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace roi_pooling
 
-const OperationDefinition kRoiPoolingOperation = {OperationType::kRoiPooling, roi_pooling::validate,
-                                                  roi_pooling::prepare, roi_pooling::execute};
+const OperationDefinition kRoiPoolingOperation = {OperationType::kRoiPooling, validate, prepare,
+                                                  execute};
 
 }  // namespace hearth::ops

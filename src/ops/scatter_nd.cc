@@ -14,7 +14,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace scatter_nd {
 namespace {
 
 constexpr TypeSet kAddable = OperandType::kTensorFloat32 | OperandType::kTensorInt32 |
@@ -85,9 +84,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace scatter_nd
 
-const OperationDefinition kScatterNdOperation = {OperationType::kScatterNd, scatter_nd::validate,
-                                                 scatter_nd::prepare, scatter_nd::execute};
+const OperationDefinition kScatterNdOperation = {OperationType::kScatterNd, validate, prepare,
+                                                 execute};
 
 }  // namespace hearth::ops

@@ -10,7 +10,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace segment_sum {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -63,9 +62,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace segment_sum
 
-const OperationDefinition kSegmentSumOperation = {OperationType::kSegmentSum, segment_sum::validate,
-                                                  segment_sum::prepare, segment_sum::execute};
+const OperationDefinition kSegmentSumOperation = {OperationType::kSegmentSum, validate, prepare,
+                                                  execute};
 
 }  // namespace hearth::ops

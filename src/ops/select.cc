@@ -14,7 +14,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace select {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -153,11 +152,9 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace select
 
-const OperationDefinition kSelectOperation = {OperationType::kSelect, select::validate,
-                                              select::prepare, select::execute};
-const OperationDefinition kSelectV2Operation = {OperationType::kSelectV2, select::validateBroadcast,
-                                                select::prepareBroadcast, select::executeBroadcast};
+const OperationDefinition kSelectOperation = {OperationType::kSelect, validate, prepare, execute};
+const OperationDefinition kSelectV2Operation = {OperationType::kSelectV2, validateBroadcast,
+                                                prepareBroadcast, executeBroadcast};
 
 }  // namespace hearth::ops

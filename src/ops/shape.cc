@@ -7,7 +7,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace shape {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -27,9 +26,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace shape
 
-const OperationDefinition kShapeOperation = {OperationType::kShape, shape::validate, shape::prepare,
-                                             shape::execute};
+const OperationDefinition kShapeOperation = {OperationType::kShape, validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -7,7 +7,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace slice {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -20,7 +19,6 @@ Status validate(const Signature& signature) {
 }
 
 }  // namespace
-}  // namespace slice
 
 void copySlice(const OperationContext& context, const SliceParameters& parameters) {
   const Tensor& input = context.inputs[0];
@@ -52,8 +50,7 @@ Result<SliceParameters> parseSlice(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kSliceOperation = {OperationType::kSlice, slice::validate,
-                                             prepareParsedShape<parseSlice>,
-                                             executeSlice<parseSlice>};
+const OperationDefinition kSliceOperation = {
+    OperationType::kSlice, validate, prepareParsedShape<parseSlice>, executeSlice<parseSlice>};
 
 }  // namespace hearth::ops

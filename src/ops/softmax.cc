@@ -15,7 +15,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace softmax {
 namespace {
 
 Status validateArguments(const Signature& signature, TypeSet types) {
@@ -95,7 +94,6 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace softmax
 
 Result<SoftmaxParameters> parseSoftmax(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 1, 1));
@@ -110,11 +108,9 @@ Result<SoftmaxParameters> parseSoftmax(const OperationContext& context) {
   return p;
 }
 
-const OperationDefinition kLogSoftmaxOperation = {
-    OperationType::kLogSoftmax, softmax::validateLogSoftmax, prepareLikeInput<parseSoftmax>,
-    softmax::execute<true>};
-const OperationDefinition kSoftmaxOperation = {OperationType::kSoftmax, softmax::validateSoftmax,
-                                               prepareLikeInput<parseSoftmax>,
-                                               softmax::execute<false>};
+const OperationDefinition kLogSoftmaxOperation = {OperationType::kLogSoftmax, validateLogSoftmax,
+                                                  prepareLikeInput<parseSoftmax>, execute<true>};
+const OperationDefinition kSoftmaxOperation = {OperationType::kSoftmax, validateSoftmax,
+                                               prepareLikeInput<parseSoftmax>, execute<false>};
 
 }  // namespace hearth::ops

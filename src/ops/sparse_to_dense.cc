@@ -13,7 +13,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace sparse_to_dense {
 namespace {
 
 enum Input : size_t { kIndices, kShape, kValues, kDefault };
@@ -86,10 +85,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace sparse_to_dense
 
-const OperationDefinition kSparseToDenseOperation = {
-    OperationType::kSparseToDense, sparse_to_dense::validate, sparse_to_dense::prepare,
-    sparse_to_dense::execute};
+const OperationDefinition kSparseToDenseOperation = {OperationType::kSparseToDense, validate,
+                                                     prepare, execute};
 
 }  // namespace hearth::ops

@@ -8,7 +8,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace split {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -50,7 +49,6 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace split
 
 Result<SplitParameters> parseSplit(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 3, 1));
@@ -71,7 +69,6 @@ Result<SplitParameters> parseSplit(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kSplitOperation = {OperationType::kSplit, split::validate, split::prepare,
-                                             split::execute};
+const OperationDefinition kSplitOperation = {OperationType::kSplit, validate, prepare, execute};
 
 }  // namespace hearth::ops

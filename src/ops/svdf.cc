@@ -23,7 +23,6 @@
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
-namespace svdf {
 namespace {
 
 enum Input : size_t { kInput, kFeatureWeights, kTimeWeights, kBias, kState, kRank, kActivation };
@@ -259,9 +258,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace svdf
 
-const OperationDefinition kSvdfOperation = {OperationType::kSvdf, svdf::validate, svdf::prepare,
-                                            svdf::execute};
+const OperationDefinition kSvdfOperation = {OperationType::kSvdf, validate, prepare, execute};
 
 }  // namespace hearth::ops

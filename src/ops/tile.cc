@@ -9,7 +9,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace tile {
 namespace {
 
 Result<Dimensions> parseMultiples(const OperationContext& context) {
@@ -52,9 +51,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace tile
 
-const OperationDefinition kTileOperation = {OperationType::kTile, validateMove, tile::prepare,
-                                            tile::execute};
+const OperationDefinition kTileOperation = {OperationType::kTile, validateMove, prepare, execute};
 
 }  // namespace hearth::ops

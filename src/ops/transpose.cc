@@ -8,7 +8,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace transpose {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -33,7 +32,6 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace transpose
 
 Result<TransposeParameters> parseTranspose(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, 1, 1));
@@ -61,8 +59,7 @@ Result<TransposeParameters> parseTranspose(const OperationContext& context) {
   return parameters;
 }
 
-const OperationDefinition kTransposeOperation = {OperationType::kTranspose, transpose::validate,
-                                                 prepareParsedShape<parseTranspose>,
-                                                 transpose::execute};
+const OperationDefinition kTransposeOperation = {OperationType::kTranspose, validate,
+                                                 prepareParsedShape<parseTranspose>, execute};
 
 }  // namespace hearth::ops

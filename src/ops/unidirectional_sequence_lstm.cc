@@ -5,7 +5,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace unidirectional_sequence_lstm {
 namespace {
 
 constexpr LstmLayout kLayout = {
@@ -66,10 +65,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace unidirectional_sequence_lstm
 
 const OperationDefinition kUnidirectionalSequenceLstmOperation = {
-    OperationType::kUnidirectionalSequenceLstm, unidirectional_sequence_lstm::validate,
-    unidirectional_sequence_lstm::prepare, unidirectional_sequence_lstm::execute};
+    OperationType::kUnidirectionalSequenceLstm, validate, prepare, execute};
 
 }  // namespace hearth::ops

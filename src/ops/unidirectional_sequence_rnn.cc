@@ -8,7 +8,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace unidirectional_sequence_rnn {
 namespace {
 
 constexpr RnnLayout kLayout = {.weights = 1};
@@ -63,10 +62,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace unidirectional_sequence_rnn
 
 const OperationDefinition kUnidirectionalSequenceRnnOperation = {
-    OperationType::kUnidirectionalSequenceRnn, unidirectional_sequence_rnn::validate,
-    unidirectional_sequence_rnn::prepare, unidirectional_sequence_rnn::execute};
+    OperationType::kUnidirectionalSequenceRnn, validate, prepare, execute};
 
 }  // namespace hearth::ops

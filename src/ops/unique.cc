@@ -14,7 +14,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace unique {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -97,9 +96,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace unique
 
-const OperationDefinition kUniqueOperation = {OperationType::kUnique, unique::validate,
-                                              unique::prepare, unique::execute};
+const OperationDefinition kUniqueOperation = {OperationType::kUnique, validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -16,7 +16,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace unsorted_segment {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -100,19 +99,14 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace unsorted_segment
 
-const OperationDefinition kUnsortedSegmentProdOperation = {
-    OperationType::kUnsortedSegmentProd, unsorted_segment::validate, unsorted_segment::prepare,
-    unsorted_segment::execute};
-const OperationDefinition kUnsortedSegmentMaxOperation = {
-    OperationType::kUnsortedSegmentMax, unsorted_segment::validate, unsorted_segment::prepare,
-    unsorted_segment::execute};
-const OperationDefinition kUnsortedSegmentSumOperation = {
-    OperationType::kUnsortedSegmentSum, unsorted_segment::validate, unsorted_segment::prepare,
-    unsorted_segment::execute};
-const OperationDefinition kUnsortedSegmentMinOperation = {
-    OperationType::kUnsortedSegmentMin, unsorted_segment::validate, unsorted_segment::prepare,
-    unsorted_segment::execute};
+const OperationDefinition kUnsortedSegmentProdOperation = {OperationType::kUnsortedSegmentProd,
+                                                           validate, prepare, execute};
+const OperationDefinition kUnsortedSegmentMaxOperation = {OperationType::kUnsortedSegmentMax,
+                                                          validate, prepare, execute};
+const OperationDefinition kUnsortedSegmentSumOperation = {OperationType::kUnsortedSegmentSum,
+                                                          validate, prepare, execute};
+const OperationDefinition kUnsortedSegmentMinOperation = {OperationType::kUnsortedSegmentMin,
+                                                          validate, prepare, execute};
 
 }  // namespace hearth::ops

@@ -9,7 +9,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace where {
 namespace {
 
 Status validate(const Signature& signature) {
@@ -54,9 +53,7 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace where
 
-const OperationDefinition kWhereOperation = {OperationType::kWhere, where::validate, where::prepare,
-                                             where::execute};
+const OperationDefinition kWhereOperation = {OperationType::kWhere, validate, prepare, execute};
 
 }  // namespace hearth::ops

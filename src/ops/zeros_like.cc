@@ -8,7 +8,6 @@
 #include "ops/validation.h"
 
 namespace hearth::ops {
-namespace zeros_like {
 namespace {
 
 constexpr TypeSet kNumbers = kFloatTensors | OperandType::kTensorFloat64 |
@@ -33,9 +32,8 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
-}  // namespace zeros_like
 
-const OperationDefinition kZerosLikeOperation = {OperationType::kZerosLike, zeros_like::validate,
-                                                 zeros_like::prepare, zeros_like::execute};
+const OperationDefinition kZerosLikeOperation = {OperationType::kZerosLike, validate, prepare,
+                                                 execute};
 
 }  // namespace hearth::ops
