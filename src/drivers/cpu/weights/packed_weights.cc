@@ -308,12 +308,33 @@ std::optional<PackedPlace> PackedWeights::reserveSmall(size_t size) {
   if (groups_.empty() || groups_.back().size + roundedUp(size) > groups_.back().segment->size()) {
     auto memory = PackedSegment::allocate(std::max(groupBytes_, roundedUp(size)));
     if (!memory) return std::nullopt;
-    groups_.push_back({std::move(*memory), 0});
+    groups_.push_back({std::move(*memory)});
   }
   Group& group = groups_.back();
   PackedPlace place{group.segment, group.size, size, 0};
   group.size += roundedUp(size);
+  ++group.inProgress;
   return place;
+}
+
+// Notes that a packing in the segment is done; false if the segment is no group. The caller holds
+// mutex_.
+bool PackedWeights::leaveGroup(const std::shared_ptr<PackedSegment>& segment) {
+  const auto group = std::ranges::find(groups_, segment, &Group::segment);
+  if (group == groups_.end()) return false;
+  --group->inProgress;
+  return true;
+}
+
+// A group that is followed by another gets no more packings, so it can be published when those in
+// progress are done. The caller holds mutex_.
+std::optional<PackedWeights::Group> PackedWeights::takeFullGroup() {
+  if (!onPacked_) return std::nullopt;
+  const auto group = std::ranges::find(groups_, size_t{0}, &Group::inProgress);
+  if (group == groups_.end() || group == groups_.end() - 1) return std::nullopt;
+  Group full = std::move(*group);
+  groups_.erase(group);
+  return full;
 }
 
 void* PackedWeights::reserveSpace(void* context, size_t size) {
@@ -372,6 +393,7 @@ size_t PackedWeights::insert(uint32_t seed, void* data, size_t size) {
   // packParts() inserts the whole.
   if (currentPlace.packing == Packing::kPart) return reinterpret_cast<size_t>(data);
   std::shared_ptr<PackedSegment> own;
+  std::optional<Group> full;
   uint8_t* address = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -380,7 +402,10 @@ size_t PackedWeights::insert(uint32_t seed, void* data, size_t size) {
     const auto known = places_.find(currentPlace.place);
     const auto reservation = reservations_.find(static_cast<uint8_t*>(data));
     if (known != places_.end() && known->second.size == size) {
-      if (reservation != reservations_.end()) reservations_.erase(reservation);
+      if (reservation != reservations_.end()) {
+        leaveGroup(reservation->second.segment);
+        reservations_.erase(reservation);
+      }
       dropScratch();
       // Convolutions that found their weights insert them again, as a null pointer.
       if (data != nullptr) repackedBytes_ += size;
@@ -398,22 +423,24 @@ size_t PackedWeights::insert(uint32_t seed, void* data, size_t size) {
     packed.size = size;
     packed.seed = seed;
     address = packed.data();
-    const bool isGrouped = std::ranges::any_of(
-        groups_, [&](const Group& group) { return group.segment == packed.segment; });
-    if (!isGrouped) own = packed.segment;
     uint64_t& packedBytes = packedBytes_[currentPlace.kind];
     places_[currentPlace.place] = packed;
     // The place is inserted: nothing below throws.
     packedBytes += size;
     packedByThread += size;
+    if (leaveGroup(packed.segment))
+      full = takeFullGroup();
+    else
+      own = packed.segment;
     if (reservation != reservations_.end()) reservations_.erase(reservation);
     dropScratch();
   }
   base::logged("What follows a packing", [&] {
+    if (full) onPacked_(full->segment, full->size);
     if (own == nullptr) return;
     if (currentPlace.source != nullptr && !isPrivate_)
       SharedPackings::instance().add(*currentPlace.source, {own, seed});
-    if (onPacked_) onPacked_(own);
+    if (onPacked_) onPacked_(own, own->size());
   });
   return reinterpret_cast<size_t>(address);
 }

@@ -58,8 +58,8 @@ class PackedWeights {
   // Bytes from which on a packing is a segment of its own, which other models can share.
   static constexpr size_t kOwnSegment = size_t{1} << 20;
 
-  // Bytes of address space that small packings share.
-  static constexpr size_t kGroup = size_t{64} << 20;
+  // Bytes of a segment that small packings share.
+  static constexpr size_t kGroup = size_t{8} << 20;
   // Bytes of a group for a few packings that a probe only looks at. In a larger one the operating
   // system clears two megabytes at the first touch.
   static constexpr size_t kProbeGroup = size_t{64} << 10;
@@ -70,11 +70,11 @@ class PackedWeights {
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
-  // `handler` is called on the packing thread for each packing of kOwnSegment bytes or more. Set it
+  // `handler` is called on the packing thread for each packing of kOwnSegment bytes or more, and
+  // for each group of smaller ones that is full; `size` is how many bytes of it are used. Set it
   // before the first packing.
-  void onPacked(std::function<void(const std::shared_ptr<PackedSegment>&)> handler) {
-    onPacked_ = std::move(handler);
-  }
+  using PackedHandler = std::function<void(const std::shared_ptr<PackedSegment>&, size_t size)>;
+  void onPacked(PackedHandler handler) { onPacked_ = std::move(handler); }
 
   // A store that large packings may be written into part by part. `start` begins to write so many
   // bytes (SegmentStore::beginWriting), `publish` publishes what is written, in whose pages the
@@ -217,11 +217,12 @@ class PackedWeights {
   std::map<WeightPlace, PackedPlace> places() const;
   // The places whose packings are described, with their sources.
   std::map<WeightPlace, std::shared_ptr<const PackingSource>> sources() const;
-  // The segments with the small packings made since the last call, and how many of their bytes are
-  // used. Nothing is added to these segments any more.
+  // The segments with the small packings made since the last call that onPacked() was not told of,
+  // and how many of their bytes are used. Nothing is added to these segments any more.
   struct Group {
     std::shared_ptr<PackedSegment> segment;
     size_t size = 0;
+    size_t inProgress = 0;  // packings that are reserved and not inserted
   };
   std::vector<Group> closeGroups();
 
@@ -272,12 +273,14 @@ class PackedWeights {
 
   std::optional<PackedPlace> findPlace(uint32_t seed);
   std::optional<PackedPlace> reserveSmall(size_t size);
+  bool leaveGroup(const std::shared_ptr<PackedSegment>& segment);
+  std::optional<Group> takeFullGroup();
 
   const bool isPrivate_;
   const size_t groupBytes_;
   xnn_weights_cache_provider* provider_;
   PartStore partStore_;
-  std::function<void(const std::shared_ptr<PackedSegment>&)> onPacked_;
+  PackedHandler onPacked_;
   Finder finder_;
   bool notesSources_ = false;
   bool isSealed_ = false;

@@ -94,5 +94,31 @@ TEST_F(SegmentPublisherTest, PublishesWhatTheStoreLacks) {
   EXPECT_EQ(store->counters().segmentsWritten, 2u);
 }
 
+TEST_F(SegmentPublisherTest, FullGroupsOfSmallPackingsArePublishedWhileOthersArePacked) {
+  const auto store = open();
+  const SegmentPublisher publisher(store, outcome_);
+  PackedWeights weights(true, 10'000);
+  weights.onPacked([&](const std::shared_ptr<PackedSegment>& segment, size_t size) {
+    publisher.publish(segment, size, true);
+  });
+  // Three of these fit into a group.
+  constexpr size_t kBytes = 3200;
+  for (uint32_t operation = 0; operation < 8; ++operation)
+    ASSERT_TRUE(weights.pack({operation, 0}, "TEST", nullptr, kBytes, [&](uint8_t* bytes) {
+      std::fill_n(bytes, kBytes, static_cast<uint8_t>(operation + 1));
+    }));
+  store->settle();
+  EXPECT_EQ(store->counters().segmentsWritten, 2u);
+  publisher.publishAll(weights);
+  store->settle();
+  EXPECT_EQ(store->counters().segmentsWritten, 3u);
+  EXPECT_FALSE(SegmentPublisher::hasUnpublished(weights));
+  for (const auto& [place, packed] : weights.places()) {
+    EXPECT_EQ(std::ranges::count(weights.bytesOf(place), place.operation + 1),
+              static_cast<ptrdiff_t>(kBytes));
+    EXPECT_EQ(packed.segment->published()->size(), place.operation < 6 ? 3 * kBytes : 2 * kBytes);
+  }
+}
+
 }  // namespace
 }  // namespace hearth::cpu

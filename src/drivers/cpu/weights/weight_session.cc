@@ -142,11 +142,12 @@ void WeightSession::tryToLoad(bool publishesLast) {
   isKept_ = true;
   publishesLast_ = publishesLast;
   if (publishesLast) return;
-  weights_->onPacked([weak = weak_from_this()](const std::shared_ptr<PackedSegment>& packed) {
-    // The private memory is freed before the next weights are packed into more of it.
-    if (const auto self = weak.lock(); self && !self->hasGivenUp_)
-      self->guarded([&] { self->publisher_.publish(packed, packed->size(), true); });
-  });
+  weights_->onPacked(
+      [weak = weak_from_this()](const std::shared_ptr<PackedSegment>& packed, size_t size) {
+        // The private memory is freed before the next weights are packed into more of it.
+        if (const auto self = weak.lock(); self && !self->hasGivenUp_)
+          self->guarded([&] { self->publisher_.publish(packed, size, true); });
+      });
   weights_->writeParts(
       {.start = [weak = weak_from_this()](size_t size) -> std::unique_ptr<cache::SegmentWriter> {
          const auto self = weak.lock();
