@@ -92,6 +92,12 @@ __attribute__((target("avx512f,avx512dq,vpclmulqdq"))) HEARTH_INLINE inline __m1
          _mm512_extracti64x2_epi64(value, 2) ^ _mm512_extracti64x2_epi64(value, 3);
 }
 
+__attribute__((target("avx512f,avx512dq,vpclmulqdq"))) HEARTH_INLINE inline __m512i keyedProducts(
+    __m512i words, const uint8_t* key) {
+  const __m512i keyed = words ^ _mm512_loadu_si512(key);
+  return _mm512_clmulepi64_epi128(keyed, keyed, 1);
+}
+
 // The same, four products at a time.
 template <size_t kSize, size_t kShift>
 __attribute__((target("avx512f,avx512dq,vpclmulqdq"))) Sums wideClnhSums(const uint8_t* piece,
@@ -103,10 +109,8 @@ __attribute__((target("avx512f,avx512dq,vpclmulqdq"))) Sums wideClnhSums(const u
     for (size_t chain = 0; chain < kChains; ++chain) {
       const size_t place = at + chain * sizeof(__m512i);
       const __m512i words = _mm512_loadu_si512(piece + place);
-      const __m512i keyed0 = words ^ _mm512_loadu_si512(keys + place);
-      const __m512i keyed1 = words ^ _mm512_loadu_si512(keys + place + kShift);
-      sum0[chain] ^= _mm512_clmulepi64_epi128(keyed0, keyed0, 1);
-      sum1[chain] ^= _mm512_clmulepi64_epi128(keyed1, keyed1, 1);
+      sum0[chain] ^= keyedProducts(words, keys + place);
+      sum1[chain] ^= keyedProducts(words, keys + place + kShift);
     }
   }
   const __m128i all0 = sumOfLanes(sum0[0] ^ sum0[1]);

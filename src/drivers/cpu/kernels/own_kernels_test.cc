@@ -610,9 +610,8 @@ TEST(ResizeBilinearTest, IsOnXnnpack) {
     const float scale = type == kFloat ? 0.0f : 0.1f;
     ModelBuilder builder;
     const Dimensions shape = {2, 5, 9, 3};
-    const uint32_t input = builder.input(type, shape, scale);
     builder.operation(OperationType::kResizeBilinear,
-                      {input, builder.scalar(14), builder.scalar(8)},
+                      {builder.input(type, shape, scale), builder.scalar(14), builder.scalar(8)},
                       {builder.output(type, {2, 8, 14, 3}, scale)});
     const Bytes values = type == kFloat ? floatsFor(shape, 1) : randomBytes(countOf(shape), 1);
     EXPECT_EQ(differenceFromReference(builder.model(), {values}, "xnnpack", 1e-6f), "");

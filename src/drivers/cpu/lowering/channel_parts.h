@@ -32,6 +32,18 @@ std::vector<ChannelRange> channelParts(size_t channels, size_t bytesPerChannel,
 // whole. One part where packing takes little memory.
 std::vector<ChannelRange> packingParts(size_t channels, size_t bytesPerChannel);
 
+// The biases and scales of what an operator of some output channels is created from, which are
+// `whole`.
+template <typename Creation>
+Creation creationOfPart(const Creation& whole, ChannelRange channels) {
+  Creation part = whole;
+  if (whole.bias != nullptr)
+    part.bias = static_cast<const uint8_t*>(whole.bias) + channels.first * sizeof(int32_t);
+  if (whole.kernelScales != nullptr)
+    part.kernelScales = {whole.kernelScales, whole.kernelScales.get() + channels.first};
+  return part;
+}
+
 // The scales of a filter's output channels from `first` on. More scales are readable behind the
 // last one, because XNNPACK reads past it. A filter with one scale has it for each of its
 // `channels`.

@@ -108,12 +108,8 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
   return createInParts(
       c, kind, g.groupOutputChannels, channelBytes, c.released,
       [&](ChannelRange channels, xnn_operator_t* partOp) {
-        Creation part = c;
+        Creation part = creationOfPart(c, channels);
         part.geometry.groupOutputChannels = channels.count;
-        if (c.bias != nullptr)
-          part.bias = static_cast<const uint8_t*>(c.bias) + channels.first * sizeof(int32_t);
-        if (c.kernelScales != nullptr)
-          part.kernelScales = {c.kernelScales, c.kernelScales.get() + channels.first};
         return createFrom(
             part, static_cast<const uint8_t*>(c.kernel) + channels.first * channelBytes, partOp);
       },

@@ -207,6 +207,13 @@ const char* halfLayerKernel() {
   return hasHalfProduct() ? "own" : floatLayerKernel();
 }
 
+std::vector<_Float16> randomHalves(size_t count, uint32_t seed) {
+  std::vector<_Float16> halves;
+  for (const float value : randomFloats(count, seed))
+    halves.push_back(static_cast<_Float16>(value));
+  return halves;
+}
+
 class ConvertedConstantTest : public testing::TestWithParam<OperationType> {};
 
 TEST_P(ConvertedConstantTest, Float16WeightsArePackedFromWhereTheyLie) {
@@ -214,9 +221,7 @@ TEST_P(ConvertedConstantTest, Float16WeightsArePackedFromWhereTheyLie) {
   constexpr uint32_t kOutputs = 24;
   ModelBuilder builder;
   const uint32_t input = builder.input(kFloat, {3, kInputs});
-  std::vector<_Float16> weights;
-  for (const float value : randomFloats(kInputs * kOutputs, 5))
-    weights.push_back(static_cast<_Float16>(value));
+  const std::vector<_Float16> weights = randomHalves(kInputs * kOutputs, 5);
   std::vector<_Float16> biases;
   for (const float value : randomFloats(kOutputs, 6))
     biases.push_back(static_cast<_Float16>(value));
@@ -238,9 +243,7 @@ TEST_P(ConvertedConstantTest, LargeFloat16LayersArePackedInPieces) {
   constexpr uint32_t kOutputs = 2900;
   ModelBuilder builder;
   const uint32_t input = builder.input(kFloat, {2, kInputs});
-  std::vector<_Float16> weights;
-  for (const float value : randomFloats(size_t{kInputs} * kOutputs, 5))
-    weights.push_back(static_cast<_Float16>(value));
+  const std::vector<_Float16> weights = randomHalves(size_t{kInputs} * kOutputs, 5);
   const uint32_t half = builder.constant(OperandType::kTensorFloat16, {kOutputs, kInputs}, weights);
   const uint32_t filter = builder.temporary(kFloat, {kOutputs, kInputs});
   const uint32_t bias = builder.constant(kFloat, {kOutputs}, randomFloats(kOutputs, 6));

@@ -196,6 +196,19 @@ bool packsHybridPanels(PackedWeights& packed, WeightPlace place, size_t channels
   return true;
 }
 
+// Whether a product reads XNNPACK's int8 panels: for layers of 5 channels and up to `kMostColumns`
+// columns, of which `kPacks` looks at one.
+template <PackedPanels kPanels, auto kHasInstructions, auto kPacks, size_t kMostColumns>
+bool readsInt8Panels() {
+  static constinit base::Immortal<bool> reads;
+  return reads.get([] {
+    return kHasInstructions() && readsPackings(kPanels, [] {
+             return initializeXnnpack() && kPacks(0, 5, 37) && kPacks(1, 5, 37) &&
+                    kPacks(3, 5, kMostColumns);
+           });
+  });
+}
+
 }  // namespace
 
 bool hasF32Gemm() {
@@ -209,23 +222,13 @@ bool hasF32Gemm() {
 }
 
 bool hasQs8Gemm() {
-  static constinit base::Immortal<bool> has;
-  return has.get([] {
-    return hasVnniGemm() && readsPackings(PackedPanels::kInt8, [] {
-             constexpr auto packs = packsInt8Panels<Qs8Gemm, kQs8Columns, kQs8Group, 128>;
-             return initializeXnnpack() && packs(0, 5, 37) && packs(1, 5, 37) && packs(3, 5, 37);
-           });
-  });
+  constexpr auto kPacks = packsInt8Panels<Qs8Gemm, kQs8Columns, kQs8Group, 128>;
+  return readsInt8Panels<PackedPanels::kInt8, hasVnniGemm, kPacks, 37>();
 }
 
 bool hasAmxGemm() {
-  static constinit base::Immortal<bool> has;
-  return has.get([] {
-    return cpuHasAmxGemm() && readsPackings(PackedPanels::kInt8Tiles, [] {
-             constexpr auto packs = packsInt8Panels<AmxGemm, kAmxColumns, kAmxGroup, 0>;
-             return initializeXnnpack() && packs(0, 5, 37) && packs(1, 5, 37) && packs(3, 5, 133);
-           });
-  });
+  constexpr auto kPacks = packsInt8Panels<AmxGemm, kAmxColumns, kAmxGroup, 0>;
+  return readsInt8Panels<PackedPanels::kInt8Tiles, cpuHasAmxGemm, kPacks, 133>();
 }
 
 bool hasQd8Gemm() {
