@@ -71,12 +71,12 @@ Result<WeightRepair::Segments> WeightRepair::packAgain(
     for (const auto& [place, packed] : weights_->places()) {
       if (isWrong(*packed.segment) || packed.segment->hasLosses())
         wrong[packed.segment].push_back(place);
-      else
+      else if (place.operation != WeightPlace::kConstants)  // from which others are packed
         fresh->preset(place, packed);
     }
     if (wrong.empty()) return Segments();
     const Status packed = packInto(&*fresh, referenceOnly);
-    // Packing reads constants among the presets, which may have been lost just now.
+    // Presets may have been lost just now.
     if (memory::lossCount() != losses) continue;
     HEARTH_TRY(packed);
     HEARTH_TRY(hal::checkPoolsWhole(*model_));

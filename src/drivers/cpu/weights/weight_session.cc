@@ -281,7 +281,11 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
           if (const auto store = weak.lock()) store->checkFound();
         });
   }
-  for (const auto& [place, packed] : found->places) weights_->preset(place, packed);
+  // Nobody has checked these segments yet. What is packed is stored for good, so it must not be
+  // made from constants that lie there.
+  const bool mayPack = found->missing != cache::StoreReason::kNone || !found->isWhole;
+  for (const auto& [place, packed] : found->places)
+    if (!mayPack || place.operation != WeightPlace::kConstants) weights_->preset(place, packed);
   isPartly_ = found->missing == cache::StoreReason::kNone && !found->isWhole;
   if (found->missing == cache::StoreReason::kAbsent) {
     outcome_->setCold(start_reason::kSegmentEvicted);
