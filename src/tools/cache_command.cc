@@ -193,7 +193,7 @@ Outcome<void> stat(const CacheOptions& options) {
   table.add({"saved by sharing", bytesText(sums.sharedBytes)});
   table.add({"being written",
              base::formatText("{} ({})", sums.temporaries, bytesText(sums.temporaryBytes))});
-  table.add({"facts about the machine",
+  table.add({"facts of drivers",
              sums.factsCorrupt
                  ? "corrupt"
                  : base::formatText("{} ({})", sums.facts, bytesText(sums.factBytes))});
@@ -246,7 +246,7 @@ Outcome<void> verify(const CacheOptions& options) {
         base::formatText(
             "{} of {} plans and {} of {} segments{} in {} are wrong{}.", report.wrongPlans,
             report.plans, report.wrongSegments, report.segments,
-            report.wrongFacts ? " and the facts about the machine" : "", where.path,
+            report.wrongFacts ? " and the facts of drivers" : "", where.path,
             store->writability().reason == cache::StoreReason::kNone ? " and are removed" : "")));
   if (options.isJson)
     print({{"path", where.path},

@@ -139,19 +139,19 @@ class CacheTest(DataTest):
         self.assertEqual(self.start(MODELS[0]), "cold")
         self.assertEqual(self.start(MODELS[0]), "warm")
 
-    def testFactsAboutTheMachineAreKeptApart(self):
+    def testFactsOfDriversAreKeptApart(self):
         self.start(MODELS[0])
         facts = self.cache("ls")["facts"]
         self.assertEqual({fact["kind"] for fact in facts},
-                         {"hearth-cpu packing", "hearth-cpu self-test"})
+                         {"hearth-cpu packing", "hearth-cpu self-test", "places of packings"})
         stat = self.cache("stat")
-        self.assertEqual((stat["facts"], stat["facts_corrupt"]), (2, False))
-        self.assertEqual(self.cache("verify")["facts"], 2)
+        self.assertEqual((stat["facts"], stat["facts_corrupt"]), (3, False))
+        self.assertEqual(self.cache("verify")["facts"], 3)
         self.assertIn("hearth-cpu packing",
                       self.succeed("cache", "ls", "--all", env=self.environment))
         # Removing them would not help: they do not count towards the store's size.
         self.assertEqual(self.cache("prune", "--max-size", "0")["bytes"], 0)
-        self.assertEqual(self.cache("stat")["facts"], 2)
+        self.assertEqual(self.cache("stat")["facts"], 3)
         file = self.store / "machine.blobs"
         content = bytearray(file.read_bytes())
         content[70] ^= 1
