@@ -193,10 +193,9 @@ Outcome<void> stat(const CacheOptions& options) {
   table.add({"saved by sharing", bytesText(sums.sharedBytes)});
   table.add({"being written",
              base::formatText("{} ({})", sums.temporaries, bytesText(sums.temporaryBytes))});
-  table.add({"facts of drivers",
-             sums.factsCorrupt
-                 ? "corrupt"
-                 : base::formatText("{} ({})", sums.facts, bytesText(sums.factBytes))});
+  table.add({"facts of drivers", sums.factsCorrupt ? "corrupt"
+                                                   : base::formatText("{} ({})", sums.facts,
+                                                                      bytesText(sums.factBytes))});
   std::cout << table.toString();
   return {};
 }

@@ -75,9 +75,10 @@ void PackedSegment::adopt(cache::SegmentRef published) {
 
 Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write) {
   static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t length = (size_ + page - 1) / page * page;
+  const size_t size = size_;
+  const size_t length = (size + page - 1) / page * page;
   const auto failure = [&] {
-    return base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size_));
+    return base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size));
   };
   // Anonymous memory and not a file: limits on files are for the host program to use up.
   void* const fresh =
@@ -85,7 +86,7 @@ Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write)
   if (fresh == MAP_FAILED) return std::unexpected(failure());
   auto* const bytes = static_cast<uint8_t*>(fresh);
   const std::lock_guard repairing(repairMutex);
-  std::memcpy(bytes, data_, size_);
+  std::memcpy(bytes, data_, size);
   Status written = write(bytes);
   if (written && ::mprotect(fresh, length, PROT_READ) != 0) written = std::unexpected(failure());
   if (written) {

@@ -29,6 +29,9 @@ class PackedSegment {
 
   uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
+  // Says that only the first bytes are used, and will be: size() is so much from now on. For memory
+  // that is not published yet.
+  void trim(size_t size) { size_ = size; }
 
   // Maps the pages of a file with the same bytes over this memory, whose bytes are final. False
   // when mapping fails: the private copy stays in use.
@@ -61,7 +64,7 @@ class PackedSegment {
   cache::SegmentRef origin_;  // owns the mapping at data_ where memory_ does not
   memory::WatchedPages watched_;
   uint8_t* data_ = nullptr;
-  size_t size_ = 0;
+  std::atomic<size_t> size_ = 0;
   std::atomic<bool> isClaimed_ = false;
   bool wasLost_ = false;  // before `watched_` began
   std::atomic<uint64_t> repairs_ = 0;

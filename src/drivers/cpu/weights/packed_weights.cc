@@ -261,6 +261,7 @@ std::map<WeightPlace, PackedPlace> PackedWeights::places() const {
 std::vector<PackedWeights::Group> PackedWeights::closeGroups() {
   const std::lock_guard lock(mutex_);
   partBuffers_.clear();
+  for (const Group& group : groups_) group.segment->trim(group.size);
   return std::exchange(groups_, {});
 }
 
@@ -334,6 +335,7 @@ std::optional<PackedWeights::Group> PackedWeights::takeFullGroup() {
   if (group == groups_.end() || group == groups_.end() - 1) return std::nullopt;
   Group full = std::move(*group);
   groups_.erase(group);
+  full.segment->trim(full.size);
   return full;
 }
 

@@ -117,6 +117,7 @@ TEST_F(SegmentPublisherTest, FullGroupsOfSmallPackingsArePublishedWhileOthersAre
     EXPECT_EQ(std::ranges::count(weights.bytesOf(place), place.operation + 1),
               static_cast<ptrdiff_t>(kBytes));
     EXPECT_EQ(packed.segment->published()->size(), place.operation < 6 ? 3 * kBytes : 2 * kBytes);
+    EXPECT_EQ(packed.segment->size(), packed.segment->published()->size());
   }
 }
 
