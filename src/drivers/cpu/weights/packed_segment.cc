@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "cache/identity/content_hash.h"
 
 namespace hearth::cpu {
 namespace {
@@ -114,6 +115,11 @@ Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write)
 bool PackedSegment::hasLosses() const {
   const std::lock_guard repairing(repairMutex);
   return wasLost_ || watched_.hasLosses();
+}
+
+bool PackedSegment::equalsItsKey() const {
+  const cache::SegmentRef segment = published();
+  return segment == nullptr || cache::contentSegmentKey({data_, segment->size()}) == segment->key();
 }
 
 cache::SegmentRef PackedSegment::published() const {

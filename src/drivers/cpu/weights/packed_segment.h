@@ -47,6 +47,9 @@ class PackedSegment {
   void giveUpPublication() { isClaimed_ = false; }
   // Null while the segment is not published, and after repair().
   cache::SegmentRef published() const;
+  // Whether the bytes have the digest that names them in the store. Reads all of them; true where
+  // the segment is not published.
+  bool equalsItsKey() const;
 
   // Replaces wrong bytes while kernels read them: `write` gets a copy of all bytes and puts the
   // right ones in their places. From then on the memory is private and may be published again.

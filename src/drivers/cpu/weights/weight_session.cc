@@ -281,11 +281,7 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
           if (const auto store = weak.lock()) store->checkFound();
         });
   }
-  // Nobody has checked these segments yet. What is packed is stored for good, so it must not be
-  // made from constants that lie there.
-  const bool mayPack = found->missing != cache::StoreReason::kNone || !found->isWhole;
-  for (const auto& [place, packed] : found->places)
-    if (!mayPack || place.operation != WeightPlace::kConstants) weights_->preset(place, packed);
+  presetPlaces(*found);
   isPartly_ = found->missing == cache::StoreReason::kNone && !found->isWhole;
   if (found->missing == cache::StoreReason::kAbsent) {
     outcome_->setCold(start_reason::kSegmentEvicted);
@@ -298,6 +294,21 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
     outcome_->setWarm();
   }
   return isKeptWhole_;
+}
+
+// Nobody has checked these segments yet. What is packed is stored for good, so constants that it
+// may be made from are compared with the digest of their segment first.
+void WeightSession::presetPlaces(const FoundPacking& found) {
+  const bool mayPack = found.missing != cache::StoreReason::kNone || !found.isWhole;
+  std::map<std::shared_ptr<PackedSegment>, bool> areRight;
+  for (const auto& [place, packed] : found.places) {
+    if (mayPack && place.operation == WeightPlace::kConstants) {
+      const auto [known, isNew] = areRight.try_emplace(packed.segment, false);
+      if (isNew) known->second = packed.segment->equalsItsKey();
+      if (!known->second) continue;
+    }
+    weights_->preset(place, packed);
+  }
 }
 
 void WeightSession::populate() {
