@@ -427,6 +427,9 @@ Crowd measureCrowd(const Service& service, const std::shared_ptr<const graph::Mo
   crowd.pss = memoryOf(std::to_string(service.process()), {"Pss:"});
   for (const auto& child : children)
     crowd.pss += memoryOf(std::to_string(child->process()), {"Pss:"});
+  // This process only measures. Without it, its share of the pages that it has in common with them
+  // would be theirs.
+  crowd.pss += memoryOf("self", {"Pss:"}) - memoryOf("self", kPrivate);
   add(leave, static_cast<uint64_t>(clients));
   for (int i = 0; i < clients; ++i) take(ended);
   crowd.rate = static_cast<double>(take(result)) / (static_cast<double>(kWorkNs) * 1e-9);
