@@ -88,7 +88,7 @@ Result<const uint8_t*> PlanConstants::rawData(uint32_t index) {
 std::shared_ptr<const base::Sha256Digest> PlanConstants::packingSource(
     graph::OperationType type, std::span<const uint32_t> operands,
     std::span<const uint64_t> parameters) {
-  if (weights_ == nullptr || weights_->isSealed()) return nullptr;
+  if (weights_ == nullptr || weights_->isSealed() || weights_->isAllPreset()) return nullptr;
   base::Sha256 name;
   base::Sha256 attributes;
   PackingSource content;

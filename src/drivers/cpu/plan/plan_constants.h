@@ -54,7 +54,7 @@ class PlanConstants {
   // the types and quantisation of `operands` (UINT32_MAX: an omitted one), and by file and offset
   // of those that are constants (by their bytes if the model holds a copy). No other model has a
   // name of constants in a file that may change without a trace. Null when a constant lies in
-  // memory without a file, or when packing is forbidden.
+  // memory without a file, when packing is forbidden, or when all places are preset.
   std::shared_ptr<const base::Sha256Digest> packingSource(graph::OperationType type,
                                                           std::span<const uint32_t> operands,
                                                           std::span<const uint64_t> parameters);

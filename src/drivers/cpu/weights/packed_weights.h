@@ -91,6 +91,11 @@ class PackedWeights {
   // where alignment, seed or size do not fit, the place is packed anew.
   void preset(WeightPlace place, PackedPlace packed);
 
+  // Says that all places are preset: creation calls need no names of what they pack. Should a
+  // preset not fit, its packing is not shared with other models of this process.
+  void setAllPreset() { isAllPreset_ = true; }
+  bool isAllPreset() const { return isAllPreset_; }
+
   // From now on describe() has an effect. Set it before the creation calls.
   void noteSources() { notesSources_ = true; }
   bool notesSources() const { return notesSources_; }
@@ -284,6 +289,7 @@ class PackedWeights {
   Finder finder_;
   bool notesSources_ = false;
   bool isSealed_ = false;
+  bool isAllPreset_ = false;
   mutable base::Mutex mutex_;
   std::map<WeightPlace, PackedPlace> places_;
   std::map<base::Sha256Digest, std::shared_ptr<const PackingSource>> described_;

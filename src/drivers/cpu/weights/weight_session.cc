@@ -291,6 +291,8 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
     outcome_->setCold(start_reason::kPlanPartly);
   } else {
     isKeptWhole_ = true;
+    // To name the sources would take as long as to open the store and its segments.
+    weights_->setAllPreset();
     outcome_->setWarm();
   }
   return isKeptWhole_;
