@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/cpu/kernels/f32_add_kernel.h"
 #include "drivers/cpu/kernels/function_kernel.h"
-#include "drivers/cpu/kernels/own_kernels.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/microkernels/byte_add.h"
 #include "threads/parallel_ranges.h"
@@ -220,7 +220,7 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
   if (op == xnn_binary_add && type == xnn_datatype_fp32 && !inPlace.empty() &&
       isRowOf(row, tensorOut)) {
     const ops::ActivationRange range = ops::activationRange(activation);
-    FloatAdd add{.a = valueA, .b = valueB, .sum = valueOut};
+    F32Add add{.a = valueA, .b = valueB, .sum = valueOut};
     add.columns = row.elementCount();
     add.rows = tensorOut.elementCount() / add.columns;
     add.lowest = range.lowest;
@@ -229,7 +229,7 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
     Node& node = builder->add("own", {valueA, valueB}, {valueOut});
     node.inPlaceInputs = inPlace;
     node.create = [add] {
-      return makeFloatAddKernel(add);
+      return makeF32AddKernel(add);
     };
     if (std::isinf(range.lowest) && std::isinf(range.highest)) node.createOther = createXnn;
     return true;

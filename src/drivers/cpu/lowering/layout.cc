@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "drivers/cpu/kernels/own_kernels.h"
+#include "drivers/cpu/kernels/copy_kernel.h"
+#include "drivers/cpu/kernels/nchw_to_nhwc_kernel.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
 
 namespace hearth::cpu {
@@ -115,14 +116,15 @@ Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
   const bool isPlanesToPixels = element == 1 && dimensions.size() == 4 && dimensions[1] == 3 &&
                                 permutation == std::vector<size_t>{0, 2, 3, 1};
   if (isPlanesToPixels) {
-    PlaneInterleave interleave;
-    interleave.source = builder->read(input);
-    interleave.destination = builder->write(output);
-    interleave.batch = dimensions[0];
-    interleave.pixels = uint64_t{dimensions[2]} * dimensions[3];
-    builder->add("own", {interleave.source}, {interleave.destination}).create = [interleave] {
-      return makePlaneInterleaveKernel(interleave);
-    };
+    NchwToNhwc transposition;
+    transposition.source = builder->read(input);
+    transposition.destination = builder->write(output);
+    transposition.batch = dimensions[0];
+    transposition.pixels = uint64_t{dimensions[2]} * dimensions[3];
+    builder->add("own", {transposition.source}, {transposition.destination}).create =
+        [transposition] {
+          return makeNchwToNhwcKernel(transposition);
+        };
     return true;
   }
   // Where rows become columns, XNNPACK's kernel for bytes is no faster than moving single elements.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "drivers/cpu/kernels/own_kernels.h"
+#include "drivers/cpu/kernels/pad_kernel.h"
 #include "drivers/cpu/kernels/reference_kernel.h"
 #include "drivers/cpu/platform/host_facts.h"
 
@@ -208,7 +208,7 @@ void PlanBuilder::materialize(uint32_t index) {
   pad.right = view.right;
   pad.fillByte = view.fillByte;
   add("own", {pad.source}, {pad.destination}).create = [pad] {
-    return makeSpatialPadKernel(pad);
+    return makePadKernel(pad);
   };
 }
 

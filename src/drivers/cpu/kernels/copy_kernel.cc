@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/kernels/copy_kernel.h"
+
+#include <cstring>
+#include <utility>
+
+#include "threads/parallel_ranges.h"
+
+namespace hearth::cpu {
+namespace {
+
+using threads::forRanges;
+using threads::grainOf;
+
+class CopyKernel final : public Kernel {
+ public:
+  explicit CopyKernel(std::vector<BlockCopy> copies) : copies_(std::move(copies)) {}
+
+  Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    pointers_.clear();
+    for (const BlockCopy& copy : copies_)
+      pointers_.push_back(
+          {static_cast<uint8_t*>(addresses[copy.source]) + copy.sourceOffset,
+           static_cast<uint8_t*>(addresses[copy.destination]) + copy.destinationOffset});
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    for (size_t i = 0; i < copies_.size(); ++i) {
+      const BlockCopy& copy = copies_[i];
+      const Pointers& at = pointers_[i];
+      if (copy.bytes == 0) continue;
+      forRanges(pool, copy.rows, grainOf(copy.bytes), [&](uint64_t begin, uint64_t end) {
+        for (uint64_t row = begin; row < end; ++row)
+          std::memcpy(at.destination + row * copy.destinationStride,
+                      at.source + row * copy.sourceStride, copy.bytes);
+      });
+    }
+    return {};
+  }
+
+ private:
+  struct Pointers {
+    const uint8_t* source;
+    uint8_t* destination;
+  };
+  const std::vector<BlockCopy> copies_;
+  std::vector<Pointers> pointers_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> makeCopyKernel(std::vector<BlockCopy> copies) {
+  return std::make_unique<CopyKernel>(std::move(copies));
+}
+
+}  // namespace hearth::cpu
