@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "drivers/cpu/testing/compared_models.h"
+
+namespace hearth::cpu {
+namespace {
+
+struct BlockCase {
+  uint32_t rows, inputs, outputs, block;
+  bool areScalesHalf, hasBias;
+  int32_t activation = 0;
+};
+
+class BlockFullyConnectedTest : public testing::TestWithParam<BlockCase> {};
+
+TEST_P(BlockFullyConnectedTest, EqualsTheReference) {
+  const BlockCase& c = GetParam();
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, {c.rows, c.inputs});
+  const uint32_t filter = builder.constant(OperandType::kTensorInt4, {c.outputs, c.inputs},
+                                           randomBytes(size_t{c.outputs} * c.inputs / 2, 3));
+  const uint32_t blocks = c.inputs / c.block;
+  std::vector<float> scales = randomFloats(size_t{c.outputs} * blocks, 4, 0.02f);
+  std::vector<_Float16> halfScales;
+  for (const float one : scales) halfScales.push_back(static_cast<_Float16>(one));
+  const uint32_t scale = c.areScalesHalf ? builder.constant(OperandType::kTensorFloat16,
+                                                            {c.outputs, blocks}, halfScales)
+                                         : builder.constant(kFloat, {c.outputs, blocks}, scales);
+  const uint32_t bias = c.hasBias
+                            ? builder.constant(kFloat, {c.outputs}, randomFloats(c.outputs, 5))
+                            : builder.omitted(kFloat);
+  builder.operation(OperationType::kFullyConnected,
+                    {input, filter, bias, builder.scalar(c.activation), scale},
+                    {builder.output(kFloat, {c.rows, c.outputs})});
+  EXPECT_EQ(differenceFromReference(builder.model(), {floatsFor({c.rows, c.inputs}, 1, 3.0f)},
+                                    "own", 5e-6f),
+            "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, BlockFullyConnectedTest,
+    testing::Values(BlockCase{1, 32, 1, 32, true, false}, BlockCase{1, 64, 5, 32, true, true},
+                    BlockCase{1, 2048, 70, 32, true, false}, BlockCase{3, 96, 17, 32, false, true},
+                    BlockCase{4, 160, 33, 32, true, true, 1}, BlockCase{5, 192, 8, 64, true, false},
+                    BlockCase{17, 384, 21, 128, false, true},
+                    BlockCase{9, 512, 12, 256, true, false, 3},
+                    BlockCase{130, 4096, 35, 32, true, true}, BlockCase{2, 48, 7, 16, true, true},
+                    BlockCase{3, 96, 5, 96, true, false}, BlockCase{13, 24, 39, 8, true, true},
+                    BlockCase{25, 8, 16, 8, false, true}, BlockCase{3, 576, 21, 288, true, true},
+                    // Block sizes that take the portable path on every CPU.
+                    BlockCase{6, 30, 4, 10, false, false}, BlockCase{1, 40, 9, 20, true, true}));
+
+}  // namespace
+}  // namespace hearth::cpu

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums, squared differences and activations give what the reference kernels give.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "drivers/cpu/cpu_device.h"
+#include "drivers/cpu/testing/compared_models.h"
+
+namespace hearth::cpu {
+namespace {
+
+// A whole tensor, a row for each row of the other tensor, on either side, and shapes that are not
+// rows.
+TEST(F32AddTest, EqualsTheReference) {
+  const Dimensions whole = {3, 5, 67};
+  for (const Dimensions& other : std::vector<Dimensions>{
+           {3, 5, 67}, {67}, {1, 1, 67}, {5, 67}, {1, 5, 67}, {3, 1, 67}, {5, 1}, {1}}) {
+    for (const bool isSwapped : {false, true}) {
+      for (const int32_t activation : {0, 1}) {
+        ModelBuilder builder;
+        const Dimensions& first = isSwapped ? other : whole;
+        const Dimensions& second = isSwapped ? whole : other;
+        const uint32_t a = builder.input(kFloat, first);
+        const uint32_t b = builder.input(kFloat, second);
+        builder.operation(OperationType::kAdd, {a, b, builder.scalar(activation)},
+                          {builder.output(kFloat, whole)});
+        const auto compared =
+            runBoth(builder.model(), {floatsFor(first, 1, 5.0f), floatsFor(second, 2, 5.0f)});
+        ASSERT_TRUE(compared) << compared.error().toString();
+        EXPECT_EQ(compared->made, compared->expected);
+      }
+    }
+  }
+}
+
+// A difference that only a square reads has no node of its own; any other has one.
+TEST(SquaredDifferenceTest, EqualsTheReference) {
+  const Dimensions whole = {3, 5, 67};
+  enum class Reader { kSquare, kSquareAndOther, kProduct };
+  for (const Dimensions& other : std::vector<Dimensions>{{3, 5, 67}, {67}, {3, 1, 67}, {1}}) {
+    for (const Reader reader : {Reader::kSquare, Reader::kSquareAndOther, Reader::kProduct}) {
+      for (const int32_t inner : {0, 1}) {
+        for (const int32_t outer : {0, 3}) {
+          ModelBuilder builder;
+          const uint32_t a = builder.input(kFloat, whole);
+          const uint32_t b = builder.input(kFloat, other);
+          const uint32_t difference = builder.temporary(kFloat, whole);
+          const uint32_t between = builder.temporary(kFloat, whole);
+          builder.operation(OperationType::kSub, {a, b, builder.scalar(inner)}, {difference});
+          builder.operation(OperationType::kAbs,
+                            {reader == Reader::kSquareAndOther ? difference : a}, {between});
+          const uint32_t square = builder.temporary(kFloat, whole);
+          builder.operation(OperationType::kMul,
+                            {difference, reader == Reader::kProduct ? between : difference,
+                             builder.scalar(outer)},
+                            {square});
+          builder.operation(OperationType::kAdd, {square, between, builder.scalar(0)},
+                            {builder.output(kFloat, whole)});
+          const auto support = createCpuDevice()->explainOperations(builder.model());
+          ASSERT_TRUE(support) << support.error().toString();
+          EXPECT_EQ((*support)[2].kernel == "none", reader == Reader::kSquare && inner == 0);
+          const auto compared =
+              runBoth(builder.model(), {floatsFor(whole, 1, 5.0f), floatsFor(other, 2, 5.0f)});
+          ASSERT_TRUE(compared) << compared.error().toString();
+          EXPECT_EQ(compared->made, compared->expected);
+        }
+      }
+    }
+  }
+}
+
+// The square is the output of the model.
+TEST(SquaredDifferenceTest, OfTheWholeModel) {
+  ModelBuilder builder;
+  const Dimensions shape = {2, 33};
+  const uint32_t a = builder.input(kFloat, shape);
+  const uint32_t b = builder.input(kFloat, shape);
+  const uint32_t difference = builder.temporary(kFloat, shape);
+  builder.operation(OperationType::kSub, {a, b, builder.scalar(0)}, {difference});
+  builder.operation(OperationType::kMul, {difference, difference, builder.scalar(0)},
+                    {builder.output(kFloat, shape)});
+  EXPECT_EQ(
+      differenceFromReference(builder.model(),
+                              {floatsFor(shape, 1, 5.0f), floatsFor(shape, 2, 5.0f)}, "none", 0.0f),
+      "");
+}
+
+// XNNPACK asserts that an activation leaves an integer more than one possible value.
+TEST(ActivationTest, OfOneValue) {
+  constexpr float kScale = 5.0f;  // RELU1 leaves the zero point
+  for (const OperandType type : {kInt8, OperandType::kTensorQuant8Asymm}) {
+    const int32_t zero = type == kInt8 ? -3 : 110;
+    const Dimensions shape = {1, 6, 6, 8};
+    const auto compare = [&](const auto& add) {
+      ModelBuilder builder;
+      const uint32_t data = builder.input(type, shape, kScale, zero);
+      add(&builder, data);
+      EXPECT_EQ(differenceFromReference(builder.model(), {randomBytes(288, 1)}, nullptr, 0.0f), "");
+    };
+    compare([&](ModelBuilder* builder, uint32_t data) {
+      builder->operation(OperationType::kRelu1, {data},
+                         {builder->output(type, shape, kScale, zero)});
+    });
+    compare([&](ModelBuilder* builder, uint32_t data) {
+      builder->operation(OperationType::kAdd, {data, data, builder->scalar(2)},
+                         {builder->output(type, shape, kScale, zero)});
+    });
+    for (const OperationType pool : {OperationType::kMaxPool2d, OperationType::kAveragePool2d})
+      compare([&](ModelBuilder* builder, uint32_t data) {
+        std::vector<uint32_t> inputs = {data};
+        for (const int32_t number : {2, 1, 1, 3, 3, 2}) inputs.push_back(builder->scalar(number));
+        builder->operation(pool, inputs, {builder->output(type, {1, 4, 4, 8}, kScale, zero)});
+      });
+    compare([&](ModelBuilder* builder, uint32_t data) {
+      const uint32_t filter =
+          builder->constant(type, {4, 8}, std::vector<uint8_t>(32, 3), 0.1f, type == kInt8 ? 0 : 7);
+      const uint32_t bias = builder->constant(OperandType::kTensorInt32, {4},
+                                              std::vector<int32_t>(4, 9), kScale * 0.1f);
+      builder->operation(OperationType::kFullyConnected, {data, filter, bias, builder->scalar(2)},
+                         {builder->output(type, {36, 4}, kScale, zero)});
+    });
+    compare([&](ModelBuilder* builder, uint32_t data) {
+      const uint32_t filter = builder->constant(type, {4, 1, 1, 8}, std::vector<uint8_t>(32, 3),
+                                                0.1f, type == kInt8 ? 0 : 7);
+      const uint32_t bias = builder->constant(OperandType::kTensorInt32, {4},
+                                              std::vector<int32_t>(4, 9), kScale * 0.1f);
+      std::vector<uint32_t> inputs = {data, filter, bias};
+      for (const int32_t number : {2, 1, 1, 2}) inputs.push_back(builder->scalar(number));
+      builder->operation(OperationType::kConv2d, inputs,
+                         {builder->output(type, {1, 6, 6, 4}, kScale, zero)});
+    });
+  }
+}
+
+}  // namespace
+}  // namespace hearth::cpu
