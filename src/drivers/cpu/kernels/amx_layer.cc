@@ -6,97 +6,50 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/packed_bytes.h"
+#include "drivers/cpu/kernels/task_kernel.h"
 #include "drivers/cpu/microkernels/im2col.h"
-#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
 
 // Bytes of inputs that a task reads beside its weights: both stay in the second-level cache.
 constexpr size_t kBytesPerTask = size_t{384} << 10;
-// Fewer tasks than this for a thread balance badly when threads run unevenly.
-constexpr size_t kTasksPerThread = 4;
 
 size_t roundedUp(size_t number, size_t step) {
   return (number + step - 1) / step * step;
 }
 
-// Divides the layer into tasks: chunks of `units`, which are rows of the product or lines of the
-// output, times blocks of panels.
-class AmxTasks {
+// Tasks whose rows are rows of the product or lines of the output.
+class AmxTasks : public LayerTasks {
  public:
-  // Chunks have multiples of `step` units, of `unitBytes` inputs each.
-  void divide(size_t threads, size_t units, size_t unitBytes, size_t step) {
-    units_ = units;
-    size_t most = kBytesPerTask / std::max<size_t>(1, unitBytes);
-    if (threads > 1) most = std::min(most, units / (threads * kTasksPerThread));
+  AmxTasks() : LayerTasks(1) {}
+
+  // Chunks have multiples of `step` rows, of `rowBytes` inputs each.
+  void divide(size_t threads, size_t rows, size_t rowBytes, size_t step) {
+    rows_ = rows;
+    size_t most = kBytesPerTask / std::max<size_t>(1, rowBytes);
+    if (threads > 1) most = std::min(most, rows / (threads * kTasksPerThread));
     most = std::max(most, step);
     // Chunks are nearly equal: each reads all weights, which takes long for a small rest.
-    const size_t chunks = std::max<size_t>(1, (units + most - 1) / most);
-    perChunk_ = std::max(step, roundedUp((units + chunks - 1) / chunks, step));
+    const size_t chunks = std::max<size_t>(1, (rows + most - 1) / most);
+    rowsPerTask_ = std::max(step, roundedUp((rows + chunks - 1) / chunks, step));
   }
-  size_t mostUnits() const { return std::min(units_, perChunk_); }
+  size_t mostRows() const { return std::min(rows_, rowsPerTask_); }
 
-  // Calls compute(first unit, last unit, first panel, last panel, thread) for each task.
-  template <typename Compute>
-  void run(threads::ThreadPool* pool, size_t panels, const Compute& compute) const {
-    const size_t threads = threads::threadsOf(pool);
-    const size_t chunks = (units_ + perChunk_ - 1) / perChunk_;
-    size_t blocks = 1;
-    if (threads > 1)
-      blocks = std::clamp<size_t>((threads * kTasksPerThread + chunks - 1) / chunks, 1, panels);
-    threads::forTasks(pool, chunks * blocks, [&](size_t index, size_t thread) {
-      const size_t block = index / chunks;
-      const size_t first = index % chunks * perChunk_;
-      compute(first, std::min(units_, first + perChunk_), block * panels / blocks,
-              (block + 1) * panels / blocks, thread);
-    });
+  // Gives each thread `scratchBytes` and returns the size of the workspace.
+  size_t giveScratch(size_t threads, size_t scratchBytes) {
+    scratchPerThread_ = roundedUp(scratchBytes, kAmxInputs);
+    return threads * scratchPerThread_;
   }
-
- private:
-  size_t units_ = 0;
-  size_t perChunk_ = 1;
 };
 
 // What all kernels of such layers share.
-class AmxLayerKernel : public Kernel {
+class AmxLayerKernel : public TaskKernel<AmxLayer, AmxTasks> {
  public:
-  explicit AmxLayerKernel(const AmxLayer& layer) : layer_(layer) {}
-
-  Status setup(std::span<void* const> addresses, void* workspace) override {
-    source_ = static_cast<const int8_t*>(addresses[layer_.source]);
-    destination_ = static_cast<int8_t*>(addresses[layer_.destination]);
-    scratch_ = static_cast<uint8_t*>(workspace);
-    return {};
-  }
-
-  Status run(threads::ThreadPool* pool) override {
-    tasks_.run(pool, layer_.product.panels(),
-               [&](size_t first, size_t last, size_t firstPanel, size_t lastPanel, size_t thread) {
-                 compute(first, last, firstPanel, lastPanel, scratch_ + thread * scratchBytes_);
-               });
-    return {};
-  }
+  using TaskKernel::TaskKernel;
 
  protected:
-  // Computes one task in scratch memory of its own.
-  virtual void compute(size_t first, size_t last, size_t firstPanel, size_t lastPanel,
-                       uint8_t* scratch) const = 0;
-
-  Result<size_t> workspaceFor(const threads::ThreadPool* pool, size_t scratchBytes) {
-    scratchBytes_ = roundedUp(scratchBytes, kAmxInputs);
-    return threads::threadsOf(pool) * scratchBytes_;
-  }
   int8_t* outputOf(size_t pixel) const { return destination_ + pixel * layer_.product.columns; }
-
-  const AmxLayer layer_;
-  AmxTasks tasks_;
-  const int8_t* source_ = nullptr;
-  int8_t* destination_ = nullptr;
-
- private:
-  uint8_t* scratch_ = nullptr;
-  size_t scratchBytes_ = 0;
 };
 
 // Rows are pixels where they lie, or windows that are gathered first.
@@ -113,9 +66,10 @@ class AmxRowsKernel final : public AmxLayerKernel {
   }
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
-    tasks_.divide(threads::threadsOf(pool), windows_.windowCount(), stride_, kAmxRows);
-    return workspaceFor(
-        pool, isDirect_ ? 2 * tileBytes_ : roundedUp(tasks_.mostUnits(), kAmxRows) * stride_);
+    const size_t threads = threads::threadsOf(pool);
+    tasks_.divide(threads, windows_.windowCount(), stride_, kAmxRows);
+    return tasks_.giveScratch(
+        threads, isDirect_ ? 2 * tileBytes_ : roundedUp(tasks_.mostRows(), kAmxRows) * stride_);
   }
 
  private:
@@ -180,9 +134,10 @@ class AmxImageKernel final : public AmxLayerKernel {
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     const Convolution& g = layer_.geometry;
-    tasks_.divide(threads::threadsOf(pool), g.batch * g.outputHeight, width_ * pixelBytes_, 1);
-    return workspaceFor(pool,
-                        copiedPixels(std::min(tasks_.mostUnits(), g.outputHeight)) * pixelBytes_);
+    const size_t threads = threads::threadsOf(pool);
+    tasks_.divide(threads, g.batch * g.outputHeight, width_ * pixelBytes_, 1);
+    return tasks_.giveScratch(
+        threads, copiedPixels(std::min(tasks_.mostRows(), g.outputHeight)) * pixelBytes_);
   }
 
  private:
