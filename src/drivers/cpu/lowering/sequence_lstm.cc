@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "drivers/cpu/kernels/reference_kernel.h"
+#include "drivers/cpu/kernels/shared_kernel.h"
 #include "ops/quantized_sequence_lstm.h"
 
 namespace hearth::cpu {
@@ -14,7 +14,7 @@ using namespace ops::quantized_sequence_lstm;
 
 class SequenceLstmKernel final : public Kernel {
  public:
-  SequenceLstmKernel(ops::OperationContext context, ReferenceArguments arguments)
+  SequenceLstmKernel(ops::OperationContext context, OperationArguments arguments)
       : context_(std::move(context)), arguments_(std::move(arguments)) {}
 
   Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
@@ -34,7 +34,7 @@ class SequenceLstmKernel final : public Kernel {
 
  private:
   ops::OperationContext context_;
-  const ReferenceArguments arguments_;
+  const OperationArguments arguments_;
   std::optional<ops::QuantizedSequenceLstm> lstm_;
 };
 

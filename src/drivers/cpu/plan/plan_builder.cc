@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "drivers/cpu/kernels/pad_kernel.h"
-#include "drivers/cpu/kernels/reference_kernel.h"
+#include "drivers/cpu/kernels/shared_kernel.h"
 #include "drivers/cpu/platform/host_facts.h"
 
 namespace hearth::cpu {
@@ -148,17 +148,17 @@ PlanBuilder::Arguments PlanBuilder::addArguments(const char* kernel,
                                                  const ops::OperationContext& context) {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
-  ReferenceArguments arguments;
+  OperationArguments arguments;
   for (size_t i = 0; i < context.inputs.size(); ++i) {
     const ops::Tensor& tensor = context.inputs[i];
-    arguments.inputs.push_back(ReferenceArguments::kNone);
+    arguments.inputs.push_back(OperationArguments::kNone);
     if (!tensor.isPresent || tensor.data != nullptr) continue;
     if (tensor.operand->lifetime == graph::Lifetime::kSubgraph) continue;
     arguments.inputs.back() = read(context.operation->inputs[i]);
     inputs.push_back(arguments.inputs.back());
   }
   for (size_t i = 0; i < context.outputs.size(); ++i) {
-    arguments.outputs.push_back(ReferenceArguments::kNone);
+    arguments.outputs.push_back(OperationArguments::kNone);
     if (!context.outputs[i].isPresent) continue;
     arguments.outputs.back() = write(context.operation->outputs[i]);
     outputs.push_back(arguments.outputs.back());
@@ -169,7 +169,7 @@ PlanBuilder::Arguments PlanBuilder::addArguments(const char* kernel,
 Node& PlanBuilder::addOperation(const char* kernel, const ops::OperationContext& context) {
   const auto [node, arguments] = addArguments(kernel, context);
   node.create = [context, arguments = arguments]() {
-    return makeReferenceKernel(context, arguments);
+    return makeSharedKernel(context, arguments);
   };
   return node;
 }

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "base/sha256.h"
-#include "drivers/cpu/kernels/reference_kernel.h"
+#include "drivers/cpu/kernels/shared_kernel.h"
 #include "drivers/cpu/plan/plan.h"
 #include "drivers/cpu/plan/plan_constants.h"
 #include "drivers/cpu/platform/kernel_traits.h"
@@ -88,7 +88,7 @@ class PlanBuilder {
   // Adds the node without a kernel, for a caller that sets Node::create itself.
   struct Arguments {
     Node& node;
-    ReferenceArguments arguments;
+    OperationArguments arguments;
   };
   Arguments addArguments(const char* kernel, const ops::OperationContext& context);
   // The bytes of a constant value; null for other values.
@@ -155,7 +155,7 @@ class PlanBuilder {
   ops::OperationContext context_;
 };
 
-// One lowering: adds nodes for builder->context(), or returns false when the reference kernel has
+// One lowering: adds nodes for builder->context(), or returns false when the shared kernel has
 // to run the operation. findLowering() returns null for an operation without one.
 using Lowering = Result<bool> (*)(PlanBuilder* builder);
 Lowering findLowering(graph::OperationType type);

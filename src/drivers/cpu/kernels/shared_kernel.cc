@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "drivers/cpu/kernels/reference_kernel.h"
+#include "drivers/cpu/kernels/shared_kernel.h"
 
 namespace hearth::cpu {
 namespace {
 
-class ReferenceKernel final : public Kernel {
+class SharedKernel final : public Kernel {
  public:
-  ReferenceKernel(const ops::OperationDefinition* definition, ops::OperationContext context,
-                  ReferenceArguments arguments)
+  SharedKernel(const ops::OperationDefinition* definition, ops::OperationContext context,
+               OperationArguments arguments)
       : definition_(definition), context_(std::move(context)), arguments_(std::move(arguments)) {}
 
   Result<size_t> reshape(threads::ThreadPool*) override { return 0; }
@@ -25,27 +25,27 @@ class ReferenceKernel final : public Kernel {
  private:
   const ops::OperationDefinition* definition_;
   ops::OperationContext context_;
-  const ReferenceArguments arguments_;
+  const OperationArguments arguments_;
 };
 
 }  // namespace
 
-void bindArguments(std::span<void* const> addresses, const ReferenceArguments& arguments,
+void bindArguments(std::span<void* const> addresses, const OperationArguments& arguments,
                    ops::OperationContext* context) {
   for (size_t i = 0; i < arguments.inputs.size(); ++i)
-    if (arguments.inputs[i] != ReferenceArguments::kNone)
+    if (arguments.inputs[i] != OperationArguments::kNone)
       context->inputs[i].data = addresses[arguments.inputs[i]];
   for (size_t i = 0; i < arguments.outputs.size(); ++i)
-    if (arguments.outputs[i] != ReferenceArguments::kNone)
+    if (arguments.outputs[i] != OperationArguments::kNone)
       context->outputs[i].data = addresses[arguments.outputs[i]];
 }
 
-Result<std::unique_ptr<Kernel>> makeReferenceKernel(ops::OperationContext context,
-                                                    ReferenceArguments arguments) {
+Result<std::unique_ptr<Kernel>> makeSharedKernel(ops::OperationContext context,
+                                                 OperationArguments arguments) {
   const ops::OperationDefinition* definition = ops::findOperation(context.operation->type);
   if (definition == nullptr)
     return fail(ErrorCode::kUnsupported, "{} has no kernel.", context.describe());
-  return std::make_unique<ReferenceKernel>(definition, std::move(context), std::move(arguments));
+  return std::make_unique<SharedKernel>(definition, std::move(context), std::move(arguments));
 }
 
 }  // namespace hearth::cpu
