@@ -8,7 +8,7 @@
 
 #include "drivers/cpu/kernels/function_kernel.h"
 #include "drivers/cpu/lowering/unary_lookup_table.h"
-#include "drivers/cpu/microkernels/byte_distances.h"
+#include "drivers/cpu/microkernels/byte_softmax.h"
 #include "drivers/cpu/microkernels/vector_math.h"
 #include "ops/softmax.h"
 #include "threads/parallel_ranges.h"

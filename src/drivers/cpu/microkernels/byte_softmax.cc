@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "drivers/cpu/microkernels/byte_distances.h"
+#include "drivers/cpu/microkernels/byte_softmax.h"
 
 #include "base/vector_dispatch.h"
 
