@@ -29,7 +29,7 @@ bool isSameQuantization(const graph::Operand& a, const graph::Operand& b) {
 
 }  // namespace
 
-void addRename(PlanBuilder* builder, uint32_t input, uint32_t output) {
+void addReshape(PlanBuilder* builder, uint32_t input, uint32_t output) {
   if (builder->alias(output, input)) return;
   BlockCopy copy;
   copy.source = builder->read(input);

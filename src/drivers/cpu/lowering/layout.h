@@ -10,7 +10,7 @@
 namespace hearth::cpu {
 
 // The same bytes in another shape: shares memory where possible, else copies.
-void addRename(PlanBuilder* builder, uint32_t input, uint32_t output);
+void addReshape(PlanBuilder* builder, uint32_t input, uint32_t output);
 
 // output = inputs one after the other along `axis`; all of one type and quantisation.
 Result<bool> addConcatenation(PlanBuilder* builder, const std::vector<uint32_t>& inputs,

@@ -343,8 +343,8 @@ Result<bool> lowerSquaredDifference(PlanBuilder* builder) {
 }
 
 // The same bytes in another shape; shape inference has checked the parameters.
-Result<bool> lowerRename(PlanBuilder* builder) {
-  addRename(builder, inputOf(builder, 0), outputOf(builder));
+Result<bool> lowerReshape(PlanBuilder* builder) {
+  addReshape(builder, inputOf(builder, 0), outputOf(builder));
   return true;
 }
 
@@ -439,9 +439,9 @@ constexpr Entry kLowerings[] = {
     {OperationType::kDequantize, lowerDequantize},
     {OperationType::kCast, lowerCast},
     {OperationType::kSign, lowerOrTable<lowerOrShareNumbers<lowerSign>>},
-    {OperationType::kReshape, lowerRename},
-    {OperationType::kSqueeze, lowerRename},
-    {OperationType::kExpandDims, lowerRename},
+    {OperationType::kReshape, lowerReshape},
+    {OperationType::kSqueeze, lowerReshape},
+    {OperationType::kExpandDims, lowerReshape},
     {OperationType::kConcatenation, lowerConcatenation},
     {OperationType::kSplit, lowerSplit},
     {OperationType::kTranspose, lowerOrShare<lowerTranspose>},
