@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "hal/cache_explainer.h"
 #include "runtime/cache_file_state.h"
-#include "runtime/unprepared_model.h"
+#include "runtime/explained_model.h"
 
 namespace hearth::runtime {
 namespace {
@@ -32,7 +32,7 @@ class Explainer {
       explain(device, *wanted, options, key.finish(device, options), counts, &part);
     }
     parts_->push_back(std::move(part));
-    return CachedPreparation{unpreparedModel({}), ""};
+    return CachedPreparation{explainedModel({}), ""};
   }
 
  private:

@@ -7,7 +7,7 @@
 #include "base/trace.h"
 #include "graph/validated_model.h"
 #include "memory/limits.h"
-#include "runtime/unprepared_model.h"
+#include "runtime/explained_model.h"
 
 namespace hearth::runtime {
 namespace {
@@ -131,7 +131,7 @@ Result<hal::StartReport> Compilation::explainStart(std::shared_ptr<const graph::
                                          CacheKeyHash) -> Result<CachedPreparation> {
     HEARTH_ASSIGN(auto part, source());
     HEARTH_ASSIGN(hal::StartReport report, device.explainStart(std::move(part), prepare));
-    return CachedPreparation{unpreparedModel(std::move(report)), ""};
+    return CachedPreparation{explainedModel(std::move(report)), ""};
   };
   HEARTH_ASSIGN(const PartitionedModel parts,
                 preparePartitioned(std::move(model), resolved.devices, resolved.partitioning));

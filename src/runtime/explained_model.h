@@ -9,6 +9,6 @@ namespace hearth::runtime {
 
 // Stands for a prepared model when a compilation is only explained: it returns the report of a
 // start, and createExecution() fails with kBadState.
-std::shared_ptr<hal::PreparedModel> unpreparedModel(hal::StartReport report);
+std::shared_ptr<hal::PreparedModel> explainedModel(hal::StartReport report);
 
 }  // namespace hearth::runtime

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/unprepared_model.h"
+#include "runtime/explained_model.h"
 
 #include <utility>
 
 namespace hearth::runtime {
 namespace {
 
-class UnpreparedModel final : public hal::PreparedModel {
+class ExplainedModel final : public hal::PreparedModel {
  public:
-  explicit UnpreparedModel(hal::StartReport report) : report_(std::move(report)) {}
+  explicit ExplainedModel(hal::StartReport report) : report_(std::move(report)) {}
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request /*request*/) override {
     return fail(ErrorCode::kBadState, "The model was not prepared, only its start was explained.");
@@ -21,8 +21,8 @@ class UnpreparedModel final : public hal::PreparedModel {
 
 }  // namespace
 
-std::shared_ptr<hal::PreparedModel> unpreparedModel(hal::StartReport report) {
-  return std::make_shared<UnpreparedModel>(std::move(report));
+std::shared_ptr<hal::PreparedModel> explainedModel(hal::StartReport report) {
+  return std::make_shared<ExplainedModel>(std::move(report));
 }
 
 }  // namespace hearth::runtime
