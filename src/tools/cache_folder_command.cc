@@ -11,7 +11,7 @@
 #include "tools/commands.h"
 #include "tools/duration.h"
 #include "tools/text_table.h"
-#include "tools/watch.h"
+#include "tools/watchdog.h"
 
 namespace hearth::tools {
 namespace {
@@ -132,20 +132,20 @@ std::string describeParts(const Json& signatures) {
 Outcome<void> explain(const CacheOptions& options) {
   const auto token = parseCacheToken(options.token);
   if (!token) return std::unexpected(token.error());
-  Watch watch(0);
-  watch.beginStage("reading the model");
+  Watchdog watchdog(0);
+  watchdog.beginStage("reading the model");
   const Model model(options.model, options.part);
   std::vector<std::string> names = model.signatureKeys();
   if (!options.signature.empty()) names = {options.signature};
   Json signatures = Json::array();
   for (const std::string& name : names) {
-    watch.beginStage("looking at the cache files");
+    watchdog.beginStage("looking at the cache files");
     const Json found =
         Json::parse(model.explainCache(options.cacheDir, *token, compileOptions(options, name)));
     signatures.push_back(
         {{"signature", name}, {"state", found["state"]}, {"parts", found["parts"]}});
   }
-  watch.beginStage("");
+  watchdog.beginStage("");
   if (options.isJson)
     print({{"model", options.model}, {"path", options.cacheDir}, {"signatures", signatures}});
   else

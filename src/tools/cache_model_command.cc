@@ -11,7 +11,7 @@
 #include "tools/commands.h"
 #include "tools/media/array.h"
 #include "tools/text_table.h"
-#include "tools/watch.h"
+#include "tools/watchdog.h"
 
 namespace hearth::tools {
 namespace {
@@ -77,16 +77,16 @@ std::string text(const Json& starts, bool isWarmed) {
 
 Outcome<void> cacheModelCommand(const CacheOptions& options) {
   const bool isWarmed = options.action == CacheAction::kWarm;
-  Watch watch(0);
+  Watchdog watchdog(0);
   Json starts = Json::array();
   try {
-    watch.beginStage("reading the model");
+    watchdog.beginStage("reading the model");
     const Model model(options.model, options.part);
     std::vector<std::string> signatures = model.signatureKeys();
     if (!options.signature.empty()) signatures = {options.signature};
     for (const std::string& signature : signatures) {
-      watch.beginStage(base::formatText("{} {}", isWarmed ? "packing" : "looking for",
-                                        signature.empty() ? "the weights" : signature));
+      watchdog.beginStage(base::formatText("{} {}", isWarmed ? "packing" : "looking for",
+                                           signature.empty() ? "the weights" : signature));
       starts.push_back(isWarmed ? warmed(model, options, signature)
                                 : explained(model, options, signature));
     }

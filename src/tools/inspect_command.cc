@@ -9,7 +9,7 @@
 #include "tools/load_model.h"
 #include "tools/media/array.h"
 #include "tools/text_table.h"
-#include "tools/watch.h"
+#include "tools/watchdog.h"
 
 namespace hearth::tools {
 namespace {
@@ -227,8 +227,8 @@ std::string containerText(const Json& json) {
 }  // namespace
 
 Outcome<void> inspectCommand(const InspectOptions& options) {
-  Watch watch(options.timeoutSeconds);
-  watch.beginStage("inspecting the model");
+  Watchdog watchdog(options.timeoutSeconds);
+  watchdog.beginStage("inspecting the model");
   std::string inspection;
   bool isContainer = false;
   try {
@@ -244,7 +244,7 @@ Outcome<void> inspectCommand(const InspectOptions& options) {
   Json json = {{"model", options.model}};
   if (!isContainer) json["part"] = options.part.empty() ? Json(nullptr) : Json(options.part);
   json.update(Json::parse(inspection));
-  watch.beginStage("");
+  watchdog.beginStage("");
   if (options.isJson)
     std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
   else

@@ -26,7 +26,7 @@
 #include "tools/conformance/nnapi_model.h"
 #include "tools/latency.h"
 #include "tools/text_table.h"
-#include "tools/watch.h"
+#include "tools/watchdog.h"
 
 namespace hearth::tools {
 namespace {
@@ -246,7 +246,7 @@ std::string describe(const Json& json) {
 Outcome<void> nnapiBenchCommand(const RunOptions& options) {
   const auto token = parseCacheToken(options.token);
   if (!token) return std::unexpected(token.error());
-  Watch watch(options.timeoutSeconds);
+  Watchdog watchdog(options.timeoutSeconds);
   const StartReports reports;
   NnapiBench bench(options);
   Json& json = bench.json();
@@ -254,11 +254,11 @@ Outcome<void> nnapiBenchCommand(const RunOptions& options) {
           {"part", options.part.empty() ? Json(nullptr) : Json(options.part)},
           {"api", "nnapi"}};
   const auto work = [&]() -> Status {
-    watch.beginStage("starting the libraries");
+    watchdog.beginStage("starting the libraries");
     auto begin = Clock::now();
     HEARTH_TRY(startLibraries());
     json["libraries_ms"] = millisecondsSince(begin);
-    watch.beginStage("reading the model");
+    watchdog.beginStage("reading the model");
     begin = Clock::now();
     HEARTH_ASSIGN(const std::shared_ptr<tflite::ModelFile> file,
                   tflite::ModelFile::open(options.model, options.part));
@@ -266,10 +266,10 @@ Outcome<void> nnapiBenchCommand(const RunOptions& options) {
     graph::Model graph = *imported.model;
     HEARTH_TRY_CONTEXT(graph::liftRankZeroTensors(&graph), "while making it a model of NNAPI");
     json["file_ms"] = millisecondsSince(begin);
-    watch.beginStage("compiling the model");
+    watchdog.beginStage("compiling the model");
     HEARTH_TRY(bench.compile(graph, *token));
     json["start"] = reports.last();
-    watch.beginStage("running the model");
+    watchdog.beginStage("running the model");
     return bench.run(graph);
   };
   LoggedReason reason;
@@ -279,7 +279,7 @@ Outcome<void> nnapiBenchCommand(const RunOptions& options) {
   } catch (const ndk::Exception& exception) {
     return std::unexpected(reason.explain(Error(ErrorCode::kOpFailed, exception.what())));
   }
-  watch.beginStage("");
+  watchdog.beginStage("");
   std::cout << (options.isJson ? json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
                                : describe(json));
   return {};

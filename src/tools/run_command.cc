@@ -18,7 +18,7 @@
 #include "tools/media/npy.h"
 #include "tools/media/overlay.h"
 #include "tools/run_report.h"
-#include "tools/watch.h"
+#include "tools/watchdog.h"
 
 namespace hearth::tools {
 namespace {
@@ -59,7 +59,7 @@ bool isMeasuring(const Compilation& compilation) {
 // A compiled model with the memory of its inputs and outputs.
 class Session {
  public:
-  Session(const RunOptions& options, Watch& watch) : options_(options), watch_(watch) {}
+  Session(const RunOptions& options, Watchdog& watchdog) : options_(options), watchdog_(watchdog) {}
 
   Outcome<void> prepare(RunReport* report);
   Outcome<void> readInputs();
@@ -76,7 +76,7 @@ class Session {
   Outcome<void> addSegments(const Labels& labels, RunReport* report) const;
 
   const RunOptions& options_;
-  Watch& watch_;
+  Watchdog& watchdog_;
   std::vector<TensorInfo> inputInfos_;
   std::vector<TensorInfo> outputInfos_;
   std::vector<Array> inputs_;
@@ -89,7 +89,7 @@ class Session {
 };
 
 Outcome<void> Session::prepare(RunReport* report) {
-  watch_.beginStage("preparing the model");
+  watchdog_.beginStage("preparing the model");
   const Clock::time_point begin = Clock::now();
   CompileOptions options;
   options.signature = options_.signature;
@@ -135,7 +135,7 @@ Outcome<void> Session::prepare(RunReport* report) {
 }
 
 Outcome<void> Session::readInputs() {
-  watch_.beginStage("reading the inputs");
+  watchdog_.beginStage("reading the inputs");
   std::optional<uint64_t> seed = options_.randomSeed;
   if (options_.inputs.empty() && options_.isBench && !seed) seed = kBenchSeed;
   if (!seed && options_.inputs.size() != inputInfos_.size())
@@ -230,7 +230,7 @@ void Session::runAgain(RunReport* report) {
 
 // Runs the model until its kernels are chosen. The compilation keeps the choice when it ends.
 void Session::runUntilTuned(RunReport* report) {
-  watch_.beginStage("running the model until its kernels are chosen");
+  watchdog_.beginStage("running the model until its kernels are chosen");
   const Clock::time_point begin = Clock::now();
   while (isMeasuring(*compilation_) &&
          (report->steadyMs.size() < kMostTuningRuns || millisecondsSince(begin) < kTuningRunsMs))
@@ -238,7 +238,7 @@ void Session::runUntilTuned(RunReport* report) {
 }
 
 Outcome<void> Session::run(RunReport* report) {
-  watch_.beginStage("running the model");
+  watchdog_.beginStage("running the model");
   const uint64_t repeat = options_.repeat.value_or(options_.isBench ? kBenchRepeat : 0);
   try {
     const Clock::time_point begin = Clock::now();
@@ -308,7 +308,7 @@ Outcome<void> Session::addSegments(const Labels& labels, RunReport* report) cons
 }
 
 Outcome<void> Session::writeOutputs(RunReport* report) {
-  watch_.beginStage("writing the outputs");
+  watchdog_.beginStage("writing the outputs");
   Labels labels;
   if (!options_.labels.empty()) {
     HEARTH_ASSIGN(labels, Labels::read(options_.labels));
@@ -349,15 +349,15 @@ Outcome<void> checkFiles(const RunOptions& options) {
 }  // namespace
 
 Outcome<void> runCommand(const RunOptions& options) {
-  Watch watch(options.timeoutSeconds);
+  Watchdog watchdog(options.timeoutSeconds);
   HEARTH_TRY(checkFiles(options));
   RunReport report;
-  Session session(options, watch);
+  Session session(options, watchdog);
   HEARTH_TRY(session.prepare(&report));
   HEARTH_TRY(session.readInputs());
   HEARTH_TRY(session.run(&report));
   HEARTH_TRY(session.writeOutputs(&report));
-  watch.beginStage("");
+  watchdog.beginStage("");
   std::cout << (options.isJson ? toJson(report) : toText(report, options.isBench));
   return {};
 }

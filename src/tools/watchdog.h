@@ -12,13 +12,13 @@ namespace hearth::tools {
 // Watches a command from a thread of its own. When a stage takes longer than a second and standard
 // error is a terminal, it shows that there. When the time limit passes, it writes a sentence and
 // ends the process with exit code 1, whatever the other threads are doing.
-class Watch {
+class Watchdog {
  public:
   // Starts the time; `timeoutSeconds` 0 = no limit.
-  explicit Watch(double timeoutSeconds);
-  ~Watch();
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  explicit Watchdog(double timeoutSeconds);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
 
   // A present participle for both messages: "preparing the model".
   void beginStage(std::string stage);

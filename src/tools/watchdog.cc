@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/watch.h"
+#include "tools/watchdog.h"
 
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ void writeError(const std::string& text) {
 
 }  // namespace
 
-Watch::Watch(double timeoutSeconds)
+Watchdog::Watchdog(double timeoutSeconds)
     : timeoutSeconds_(timeoutSeconds),
       deadline_(timeoutSeconds > 0 && timeoutSeconds < kLongestLimit
                     ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -34,7 +34,7 @@ Watch::Watch(double timeoutSeconds)
     thread_ = std::thread([this] { work(); });
 }
 
-Watch::~Watch() {
+Watchdog::~Watchdog() {
   {
     const std::lock_guard lock(mutex_);
     isEnding_ = true;
@@ -44,14 +44,14 @@ Watch::~Watch() {
   clearProgress();
 }
 
-void Watch::beginStage(std::string stage) {
+void Watchdog::beginStage(std::string stage) {
   const std::lock_guard lock(mutex_);
   clearProgress();
   stage_ = std::move(stage);
   stageBegin_ = Clock::now();
 }
 
-void Watch::work() {
+void Watchdog::work() {
   std::unique_lock lock(mutex_);
   while (!isEnding_) {
     const Clock::time_point now = Clock::now();
@@ -64,19 +64,19 @@ void Watch::work() {
   }
 }
 
-void Watch::showProgress(Clock::time_point now) {
+void Watchdog::showProgress(Clock::time_point now) {
   if (stage_.empty() || now - stageBegin_ < kPatience) return;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - stageBegin_).count();
   writeError(base::formatText("\r\033[Khearth: {} ({} s)", stage_, seconds));
   isShown_ = true;
 }
 
-void Watch::clearProgress() {
+void Watchdog::clearProgress() {
   if (isShown_) writeError("\r\033[K");
   isShown_ = false;
 }
 
-void Watch::endProcess() {
+void Watchdog::endProcess() {
   clearProgress();
   writeError(base::formatText("hearth: The time limit of {} s passes while {}.\n", timeoutSeconds_,
                               stage_.empty() ? "starting" : stage_));
