@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ops/broadcast.h"
-#include "ops/index_output.h"
+#include "ops/dimensions_output.h"
 #include "ops/operation.h"
 #include "ops/output_shape.h"
 #include "ops/registry.h"

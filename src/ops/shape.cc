@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SHAPE of the extension: the dimensions of the data as TENSOR_INT32 or TENSOR_INT64. Input: data.
-#include "ops/index_output.h"
+#include "ops/dimensions_output.h"
 #include "ops/operation.h"
 #include "ops/registry.h"
 #include "ops/tensor_types.h"
