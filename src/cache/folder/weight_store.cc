@@ -102,7 +102,7 @@ namespace {
 
 // Bytes that may wait to be copied into files while packing goes on, not counting what each packing
 // thread has in hand.
-constexpr size_t kCopyQueue = size_t{16} << 20;
+constexpr size_t kCopyQueue = size_t{4} << 20;
 // Each draft has an open file.
 constexpr size_t kMostDrafts = 64;
 // A process syncs only after living so long: a shorter one would wait for the disk at its end.
