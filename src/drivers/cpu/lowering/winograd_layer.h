@@ -22,7 +22,7 @@ struct WinogradLayer {
   ValueId source = 0, destination = 0;
 };
 
-// Makes a kernel that gives the very bytes of XNNPACK's. Requires hasAvx2Winograd().
+// Makes a kernel that gives the very bytes of XNNPACK's. Requires hasAvx2Winograd() of its product.
 std::unique_ptr<Kernel> makeWinogradLayerKernel(const WinogradLayer& layer);
 
 // Adds the node; false for other convolutions, and where another kernel is faster. The caller has

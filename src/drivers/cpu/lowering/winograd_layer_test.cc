@@ -24,7 +24,7 @@ Convolution geometryOf(size_t batch, size_t height, size_t width, size_t channel
 class WinogradLayerTest : public XnnpackComparisonTest {
  protected:
   void SetUp() override {
-    if (!hasAvx2Winograd(kWinogradChannels)) GTEST_SKIP() << "This CPU has no AVX2.";
+    if (!hasAvx2Winograd(2, kWinogradChannels, true)) GTEST_SKIP() << "This CPU has no AVX2.";
     XnnpackComparisonTest::SetUp();
   }
 
@@ -33,22 +33,27 @@ class WinogradLayerTest : public XnnpackComparisonTest {
     Int8ConvolutionSample sample(g, seed % 2 == 0, seed);
     PackedWeights forXnnpack(true);
     const std::vector<int8_t> expected = sample.onXnnpack(&forXnnpack);
-    WinogradLayer layer;
-    sample.describeTo(&layer);
-    Avx2Winograd& product = layer.product;
-    product.channels = g.groupInputChannels;
-    product.columns = g.groupOutputChannels;
-    std::vector<float> factors;
-    for (size_t i = 0; i < product.columns; ++i)
-      factors.push_back(sample.inputScale * sample.scales[i] / sample.outputScale);
-    std::vector<uint8_t> packed(avx2WinogradBytes(product));
-    packAvx2Winograd(product, reinterpret_cast<const uint8_t*>(sample.filter.data()), 0,
-                     sample.bias.data(), factors.data(), packed.data());
-    product.packed = packed.data();
-    const auto kernel = makeWinogradLayerKernel(layer);
-    expectOnOneThreadAndOnThree(expected, seed, [&](threads::ThreadPool* pool) {
-      return sample.onKernel(kernel.get(), pool);
-    });
+    for (const size_t side : {2, 4}) {
+      if (!hasAvx2Winograd(side, g.groupInputChannels, true)) continue;
+      SCOPED_TRACE(side);
+      WinogradLayer layer;
+      sample.describeTo(&layer);
+      Avx2Winograd& product = layer.product;
+      product.side = side;
+      product.channels = g.groupInputChannels;
+      product.columns = g.groupOutputChannels;
+      std::vector<float> factors;
+      for (size_t i = 0; i < product.columns; ++i)
+        factors.push_back(sample.inputScale * sample.scales[i] / sample.outputScale);
+      std::vector<uint8_t> packed(avx2WinogradBytes(product));
+      packAvx2Winograd(product, reinterpret_cast<const uint8_t*>(sample.filter.data()), 0,
+                       layer.inputZero, sample.bias.data(), factors.data(), packed.data());
+      product.packed = packed.data();
+      const auto kernel = makeWinogradLayerKernel(layer);
+      expectOnOneThreadAndOnThree(expected, seed, [&](threads::ThreadPool* pool) {
+        return sample.onKernel(kernel.get(), pool);
+      });
+    }
   }
 };
 
@@ -67,7 +72,7 @@ TEST_F(WinogradLayerTest, ImagesAndPaddings) {
 
 TEST_F(WinogradLayerTest, ChannelsAndColumns) {
   unsigned seed = 0;
-  for (const size_t channels : {16, 48, 64, 512})
+  for (const size_t channels : {16, 48, 64, 224, 512})
     for (const size_t columns : {1, 16, 33, 64}) {
       Convolution g = geometryOf(1, 14, 14, channels, columns);
       g.top = g.bottom = g.left = g.right = 1;
@@ -79,6 +84,26 @@ TEST_F(WinogradLayerTest, ChannelsAndColumns) {
 TEST_F(WinogradLayerTest, LargeImages) {
   compare(geometryOf(1, 60, 61, 32, 32), 1);
   compare(geometryOf(3, 20, 20, 128, 64), 2);
+}
+
+// Layers whose tiles have either side, where the driver takes them.
+TEST(WinogradModelTest, EqualsTheReference) {
+  for (const uint32_t side : {16, 24}) {
+    ModelBuilder builder;
+    const Dimensions shape = {1, side, side, 32};
+    const Dimensions weights = {48, 3, 3, 32};
+    const uint32_t input = builder.input(kInt8, shape, 0.02f, -11);
+    const uint32_t filter =
+        builder.constant(kInt8, weights, randomBytes(countOf(weights), 2), 0.03f);
+    const uint32_t bias = builder.constant(OperandType::kTensorInt32, {48},
+                                           std::vector<int32_t>(48, -300), 0.02f * 0.03f);
+    std::vector<uint32_t> inputs = {input, filter, bias};
+    for (const int32_t value : {1, 1, 1, 0}) inputs.push_back(builder.scalar(value));
+    builder.operation(OperationType::kConv2d, inputs,
+                      {builder.output(kInt8, {1, side, side, 48}, 3.0f, 5)});
+    EXPECT_EQ(
+        differenceFromReference(builder.model(), {randomBytes(countOf(shape), 1)}, nullptr, 0), "");
+  }
 }
 
 // Layers of other types have the right shape and enough tiles, but are not taken.

@@ -14,22 +14,28 @@
 namespace hearth::cpu {
 namespace {
 
-constexpr size_t kOutputs = kWinogradSide * kWinogradSide;
+// The most channels of products with tiles of this side.
+size_t mostChannels(size_t side) {
+  return side == 2 ? 512 : 224;
+}
 
 // One tile, and what computes its outputs.
 struct Sample {
-  size_t channels = 16, columns = 16;
+  size_t side = 2, channels = 16, columns = 16;
   bool isSigned = true;
   int32_t inputZero = 0, weightZero = 0;
-  std::vector<uint8_t> weights, input;  // [columns][3][3][channels], [4][4][channels]
+  // [columns][3][3][channels], [side + 2][side + 2][channels]
+  std::vector<uint8_t> weights, input;
 
-  Sample(size_t inputChannels, size_t outputChannels, bool areSigned)
-      : channels(inputChannels),
+  Sample(size_t tileSide, size_t inputChannels, size_t outputChannels, bool areSigned)
+      : side(tileSide),
+        channels(inputChannels),
         columns(outputChannels),
         isSigned(areSigned),
         weights(outputChannels * 9 * inputChannels),
-        input(kWinogradPoints * inputChannels) {}
+        input((tileSide + 2) * (tileSide + 2) * inputChannels) {}
 
+  size_t outputs() const { return side * side; }
   int32_t numberOf(uint8_t value, int32_t zero) const {
     return (isSigned ? static_cast<int8_t>(value) : value) - zero;
   }
@@ -39,22 +45,28 @@ struct Sample {
       for (size_t j = 0; j < 3; ++j)
         for (size_t c = 0; c < channels; ++c)
           sum += numberOf(weights[((column * 3 + i) * 3 + j) * channels + c], weightZero) *
-                 numberOf(input[((y + i) * kWinogradWindow + x + j) * channels + c], inputZero);
+                 numberOf(input[((y + i) * (side + 2) + x + j) * channels + c], inputZero);
     return sum;
+  }
+  // That of an output.
+  int32_t sum(size_t column, size_t output) const {
+    return sum(column, output / side, output % side);
   }
 };
 
 class Avx2WinogradTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!hasAvx2Winograd(kWinogradChannels)) GTEST_SKIP() << "This CPU has no AVX2.";
+    if (!hasAvx2Winograd(2, kWinogradChannels, true)) GTEST_SKIP() << "This CPU has no AVX2.";
   }
 
-  // The outputs [4][columns] of the sample as the last of `tiles`, the others of which are zero.
+  // The outputs [side][side][columns] of the sample as the last of `tiles`, the others of which are
+  // zero.
   static std::vector<uint8_t> multiply(const Sample& sample, const std::vector<int32_t>& bias,
                                        const std::vector<float>& factors, int32_t outputZero,
                                        size_t tiles) {
     Avx2Winograd product;
+    product.side = sample.side;
     product.channels = sample.channels;
     product.columns = sample.columns;
     product.isSigned = sample.isSigned;
@@ -62,20 +74,20 @@ class Avx2WinogradTest : public testing::Test {
     product.lowest = sample.isSigned ? -128 : 0;
     product.highest = sample.isSigned ? 127 : 255;
     std::vector<uint8_t> packed(avx2WinogradBytes(product));
-    packAvx2Winograd(product, sample.weights.data(), sample.weightZero, bias.data(), factors.data(),
-                     packed.data());
+    packAvx2Winograd(product, sample.weights.data(), sample.weightZero, sample.inputZero,
+                     bias.data(), factors.data(), packed.data());
     product.packed = packed.data();
-    std::vector<int16_t> transformed(kWinogradPoints * tiles * sample.channels);
-    std::array<const uint8_t*, kWinogradPoints> inputs;
-    for (size_t i = 0; i < inputs.size(); ++i)
+    std::vector<int16_t> transformed(product.points() * tiles * sample.channels);
+    std::array<const uint8_t*, kWinogradMostPoints> inputs;
+    for (size_t i = 0; i < product.points(); ++i)
       inputs[i] = sample.input.data() + i * sample.channels;
     transformAvx2Winograd(product, sample.inputZero, inputs.data(), tiles - 1, tiles,
                           transformed.data());
-    std::vector<uint8_t> output(kOutputs * sample.columns);
-    std::vector<uint8_t*> outputs(tiles * kOutputs, nullptr);
-    for (size_t o = 0; o < kOutputs; ++o)
-      outputs[(tiles - 1) * kOutputs + o] = output.data() + o * sample.columns;
-    std::vector<uint8_t> scratch(avx2WinogradScratch());
+    std::vector<uint8_t> output(sample.outputs() * sample.columns);
+    std::vector<uint8_t*> outputs(tiles * sample.outputs(), nullptr);
+    for (size_t o = 0; o < sample.outputs(); ++o)
+      outputs[(tiles - 1) * sample.outputs() + o] = output.data() + o * sample.columns;
+    std::vector<uint8_t> scratch(avx2WinogradScratch(product));
     multiplyAvx2Winograd(product, transformed.data(), tiles, 0, product.panels(), outputs.data(),
                          scratch.data());
     return output;
@@ -86,11 +98,8 @@ class Avx2WinogradTest : public testing::Test {
     const std::vector<uint8_t> output =
         multiply(sample, bias, std::vector<float>(sample.columns, factor), outputZero, tiles);
     for (size_t column = 0; column < sample.columns; ++column)
-      for (size_t o = 0; o < kOutputs; ++o) {
-        const float scaled =
-            static_cast<float>(sample.sum(column, o / kWinogradSide, o % kWinogradSide) +
-                               bias[column]) *
-            factor;
+      for (size_t o = 0; o < sample.outputs(); ++o) {
+        const float scaled = static_cast<float>(sample.sum(column, o) + bias[column]) * factor;
         const int32_t steps = std::clamp(static_cast<int32_t>(std::nearbyint(scaled)) + outputZero,
                                          sample.isSigned ? -128 : 0, sample.isSigned ? 127 : 255);
         ASSERT_EQ(output[o * sample.columns + column], static_cast<uint8_t>(steps))
@@ -99,13 +108,20 @@ class Avx2WinogradTest : public testing::Test {
   }
 };
 
+// Products with tiles of a side, and whether numbers are int8.
+struct Form {
+  size_t side;
+  bool isSigned;
+};
+constexpr Form kForms[] = {{2, true}, {2, false}, {4, true}};
+
 TEST_F(Avx2WinogradTest, EqualsTheDefinition) {
   std::mt19937 random(5);
-  for (const size_t channels : {16, 32, 112})
-    for (const size_t columns : {1, 7, 16, 17, 40})
-      for (const size_t tiles : {1, 2, 3, 6, 12, 13, 29})
-        for (const bool isSigned : {true, false}) {
-          Sample sample(channels, columns, isSigned);
+  for (const auto [side, isSigned] : kForms)
+    for (const size_t channels : {16, 32, 112})
+      for (const size_t columns : {1, 7, 16, 17, 40})
+        for (const size_t tiles : {1, 2, 3, 6, 12, 13, 29}) {
+          Sample sample(side, channels, columns, isSigned);
           for (uint8_t& value : sample.weights) value = static_cast<uint8_t>(random());
           for (uint8_t& value : sample.input) value = static_cast<uint8_t>(random());
           sample.inputZero = static_cast<int32_t>(random() % 256) - (isSigned ? 128 : 0);
@@ -113,7 +129,7 @@ TEST_F(Avx2WinogradTest, EqualsTheDefinition) {
           std::vector<int32_t> bias(columns);
           for (size_t column = 0; column < columns; ++column)
             // A middle output is within the range.
-            bias[column] = static_cast<int32_t>(random() % 2001) - 1000 - sample.sum(column, 0, 1);
+            bias[column] = static_cast<int32_t>(random() % 2001) - 1000 - sample.sum(column, 1);
           expectExact(sample, bias, 0.0004f, isSigned ? -7 : 131, tiles);
         }
 }
@@ -122,11 +138,11 @@ TEST_F(Avx2WinogradTest, EqualsTheDefinition) {
 // most channels. With the negative sum as bias and a factor of 1, a result shows each wrong step.
 TEST_F(Avx2WinogradTest, SumsOfExtremesAreExact) {
   std::mt19937 random(7);
-  for (const bool isSigned : {true, false})
+  for (const auto [side, isSigned] : kForms)
     for (const int32_t inputZero : {0, 127, 255})
       for (const int32_t weightZero : {0, 128, 255}) {
         if (isSigned && weightZero != 0) continue;
-        Sample sample(kWinogradMostChannels, 48, isSigned);
+        Sample sample(side, mostChannels(side), 48, isSigned);
         sample.inputZero = inputZero - (isSigned ? 128 : 0);
         sample.weightZero = weightZero;
         const uint8_t least = isSigned ? 0x80 : 0;
@@ -139,19 +155,22 @@ TEST_F(Avx2WinogradTest, SumsOfExtremesAreExact) {
           const bool isMost = column < 2 ? column == 0 : (column * 37 >> (tap % 6) & 1) != 0;
           sample.weights[i] = isMost ? most : least;
         }
-        for (const int pattern : {0, 1, 2, 3}) {
+        for (const int pattern : {0, 1, 2, 3, 4}) {
           for (size_t i = 0; i < sample.input.size(); ++i) {
             const size_t point = i / sample.channels;
+            // In the last pattern the points of a window have the signs of a column's weights.
+            const size_t tap = point / (side + 2) % 3 * 3 + point % (side + 2) % 3;
             const bool isMost = pattern == 0   ? true
                                 : pattern == 1 ? false
-                                : pattern == 2 ? (point + point / kWinogradWindow) % 2 == 0
-                                               : (random() & 1) != 0;
+                                : pattern == 2 ? (point + point / (side + 2)) % 2 == 0
+                                : pattern == 3 ? (random() & 1) != 0
+                                               : (5 * 37 >> (tap % 6) & 1) != 0;
             sample.input[i] = isMost ? most : least;
           }
-          for (size_t o = 0; o < kOutputs; ++o) {
+          for (size_t o = 0; o < sample.outputs(); ++o) {
             std::vector<int32_t> bias(sample.columns);
             for (size_t column = 0; column < sample.columns; ++column)
-              bias[column] = -sample.sum(column, o / kWinogradSide, o % kWinogradSide);
+              bias[column] = -sample.sum(column, o);
             const std::vector<uint8_t> output =
                 multiply(sample, bias, std::vector<float>(sample.columns, 1.0f), 0, 2);
             for (size_t column = 0; column < sample.columns; ++column)
@@ -164,26 +183,56 @@ TEST_F(Avx2WinogradTest, SumsOfExtremesAreExact) {
 
 // Every pair of weights of a row, with the inputs at which the transformed numbers are largest.
 TEST_F(Avx2WinogradTest, EveryPairOfWeights) {
-  Sample sample(16, 256, true);
-  sample.inputZero = 127;
-  sample.input.assign(sample.input.size(), 0x80);
-  for (int second = -128; second < 128; second += 5) {
-    for (size_t column = 0; column < sample.columns; ++column)
-      for (size_t tap = 0; tap < 9; ++tap)
-        for (size_t c = 0; c < sample.channels; ++c)
-          sample.weights[(column * 9 + tap) * sample.channels + c] =
-              static_cast<uint8_t>(tap % 2 == 0 ? static_cast<int>(column) : second);
-    std::vector<int32_t> bias(sample.columns);
-    for (size_t column = 0; column < sample.columns; ++column)
-      bias[column] = -sample.sum(column, 0, 0);
-    expectExact(sample, bias, 1.0f, 0, 1);
+  for (const size_t side : {2, 4}) {
+    Sample sample(side, 16, 256, true);
+    sample.inputZero = 127;
+    sample.input.assign(sample.input.size(), 0x80);
+    for (int second = -128; second < 128; second += 5) {
+      for (size_t column = 0; column < sample.columns; ++column)
+        for (size_t tap = 0; tap < 9; ++tap)
+          for (size_t c = 0; c < sample.channels; ++c)
+            sample.weights[(column * 9 + tap) * sample.channels + c] =
+                static_cast<uint8_t>(tap % 2 == 0 ? static_cast<int>(column) : second);
+      std::vector<int32_t> bias(sample.columns);
+      for (size_t column = 0; column < sample.columns; ++column)
+        bias[column] = -sample.sum(column, 0);
+      expectExact(sample, bias, 1.0f, 0, 1);
+    }
   }
 }
 
+// Each input of a tile alone at one end of its range and the others at the other end.
+TEST_F(Avx2WinogradTest, EachInputAndWeightAlone) {
+  for (const auto [side, isSigned] : kForms)
+    for (const bool isLarge : {false, true}) {
+      Sample sample(side, 16, 9, isSigned);
+      const uint8_t least = isSigned ? 0x80 : 0;
+      const uint8_t most = isSigned ? 0x7f : 0xff;
+      for (size_t i = 0; i < sample.weights.size(); ++i) {
+        const bool isAlone = i / (9 * sample.channels) == i / sample.channels % 9;
+        sample.weights[i] = isAlone == isLarge ? most : least;
+      }
+      const size_t points = (side + 2) * (side + 2);
+      for (size_t point = 0; point < points; ++point) {
+        for (size_t i = 0; i < sample.input.size(); ++i)
+          sample.input[i] = (i / sample.channels == point) == isLarge ? most : least;
+        for (size_t o = 0; o < sample.outputs(); ++o) {
+          std::vector<int32_t> bias(sample.columns);
+          for (size_t column = 0; column < sample.columns; ++column)
+            bias[column] = -sample.sum(column, o);
+          expectExact(sample, bias, 1.0f, 0, 1);
+        }
+      }
+    }
+}
+
 TEST_F(Avx2WinogradTest, ChannelsOutsideOfItsRange) {
-  EXPECT_FALSE(hasAvx2Winograd(0));
-  EXPECT_FALSE(hasAvx2Winograd(17));
-  EXPECT_FALSE(hasAvx2Winograd(kWinogradMostChannels + kWinogradChannels));
+  for (const size_t side : {2, 4}) {
+    EXPECT_TRUE(hasAvx2Winograd(side, mostChannels(side), true));
+    for (const size_t channels : {size_t{0}, size_t{17}, mostChannels(side) + kWinogradChannels})
+      EXPECT_FALSE(hasAvx2Winograd(side, channels, true)) << channels;
+  }
+  EXPECT_FALSE(hasAvx2Winograd(4, kWinogradChannels, false));
 }
 
 }  // namespace
