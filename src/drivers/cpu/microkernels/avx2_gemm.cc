@@ -55,13 +55,14 @@ template <size_t kRows>
 using Sums = __m256i[kRows][2];
 
 // The forms' inner loops. They add the products of kRows prepared rows, of which there are up to
-// kMostRows, and a panel's weights to the sums, which live in registers.
+// kMostRows, and the weights of a panel, or of its first half alone, to the sums, which live in
+// registers.
 struct Quads {
   // With more rows g++ 14 keeps sums in memory, because it loads the weights first.
   static constexpr size_t kMostRows = 4;
   static constexpr size_t kBytesPerInput = 1;
 
-  template <size_t kRows>
+  template <size_t kRows, size_t kHalves>
   HEARTH_AVX2 static void add(Sums<kRows>& sums, const uint8_t* rows, size_t stride,
                               const uint8_t* weights, size_t inputs) {
     const __m256i ones = _mm256_set1_epi16(1);
@@ -73,7 +74,7 @@ struct Quads {
         const __m256i first = fourBytes(rows + r * stride + i);
         const __m256i last = fourBytes(rows + r * stride + i + kAvx2Group);
 #pragma GCC unroll 2
-        for (size_t h = 0; h < 2; ++h) {
+        for (size_t h = 0; h < kHalves; ++h) {
           const __m256i words = _mm256_add_epi16(
               _mm256_maddubs_epi16(first, load(weights + h * kVectorBytes)),
               _mm256_maddubs_epi16(last, load(weights + kGroupBytes + h * kVectorBytes)));
@@ -88,7 +89,7 @@ struct Words {
   static constexpr size_t kMostRows = 6;
   static constexpr size_t kBytesPerInput = 2;
 
-  template <size_t kRows>
+  template <size_t kRows, size_t kHalves>
   HEARTH_AVX2 static void add(Sums<kRows>& sums, const uint8_t* rows, size_t stride,
                               const uint8_t* weights, size_t inputs) {
     // Of each group a prepared row has the inputs 0 and 2, then 1 and 3.
@@ -96,7 +97,7 @@ struct Words {
     for (size_t i = 0; i < inputs; i += kAvx2Group, weights += kGroupBytes, rows += 2 * kPair) {
       fetchAhead<kRows>(weights);
 #pragma GCC unroll 2
-      for (size_t h = 0; h < 2; ++h) {
+      for (size_t h = 0; h < kHalves; ++h) {
         const __m256i bytes = load(weights + h * kVectorBytes);
         const __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(bytes, 8), 8);
         const __m256i odd = _mm256_srai_epi16(bytes, 8);
@@ -136,7 +137,7 @@ struct Dots {
   static constexpr size_t kMostRows = 6;
   static constexpr size_t kBytesPerInput = 1;
 
-  template <size_t kRows>
+  template <size_t kRows, size_t kHalves>
   HEARTH_AVX2 static void add(Sums<kRows>& sums, const uint8_t* rows, size_t stride,
                               const uint8_t* weights, size_t inputs) {
     for (size_t i = 0; i < inputs; i += kAvx2Group, weights += kGroupBytes) {
@@ -146,14 +147,15 @@ struct Dots {
       for (size_t r = 0; r < kRows; ++r) {
         const __m256i four = fourBytes(rows + r * stride + i);
 #pragma GCC unroll 2
-        for (size_t h = 0; h < 2; ++h) Dot::dot(sums[r][h], four, halves[h]);
+        for (size_t h = 0; h < kHalves; ++h) Dot::dot(sums[r][h], four, halves[h]);
       }
     }
   }
 };
 
-// Adds the corrections of one half of a panel.
-template <size_t kRows, size_t kHalf>
+// Adds the corrections of one half of a panel. kHasHighInputs: windows are longer than their first
+// half.
+template <size_t kRows, size_t kHalf, bool kHasHighInputs>
 HEARTH_AVX2 void addCorrections(Sums<kRows>& sums, const uint8_t* rows, size_t stride,
                                 size_t inputs, const Avx2Panel& panel) {
   const __m256i ones = _mm256_set1_epi16(1);
@@ -172,12 +174,25 @@ HEARTH_AVX2 void addCorrections(Sums<kRows>& sums, const uint8_t* rows, size_t s
     correction += 2 * kVectorBytes;
 #pragma GCC unroll 6
     for (size_t r = 0; r < kRows; ++r) {
-      const __m256i chosen = _mm256_or_si256(
-          _mm256_shuffle_epi8(sixteenBytes(at + r * stride), low),
-          _mm256_shuffle_epi8(sixteenBytes(at + r * stride + kAvx2Window / 2), high));
+      __m256i chosen = _mm256_shuffle_epi8(sixteenBytes(at + r * stride), low);
+      if constexpr (kHasHighInputs)
+        chosen = _mm256_or_si256(
+            chosen, _mm256_shuffle_epi8(sixteenBytes(at + r * stride + kAvx2Window / 2), high));
       sums[r][kHalf] = _mm256_add_epi32(
           sums[r][kHalf], _mm256_madd_epi16(_mm256_maddubs_epi16(chosen, weights), ones));
     }
+  }
+}
+
+template <size_t kRows, size_t kHalves>
+HEARTH_AVX2 void addAllCorrections(Sums<kRows>& sums, const uint8_t* rows, size_t stride,
+                                   size_t inputs, const Avx2Panel& panel) {
+  if (inputs <= kAvx2Window / 2) {
+    addCorrections<kRows, 0, false>(sums, rows, stride, inputs, panel);
+    if constexpr (kHalves > 1) addCorrections<kRows, 1, false>(sums, rows, stride, inputs, panel);
+  } else {
+    addCorrections<kRows, 0, true>(sums, rows, stride, inputs, panel);
+    if constexpr (kHalves > 1) addCorrections<kRows, 1, true>(sums, rows, stride, inputs, panel);
   }
 }
 
@@ -247,7 +262,7 @@ struct Floats {
   }
 };
 
-template <typename Form, size_t kRows, typename Output>
+template <typename Form, size_t kRows, size_t kHalves, typename Output>
 HEARTH_AVX2_FUNCTION void multiplyTile(const Avx2Panel& panel, size_t inputs, const uint8_t* rows,
                                        size_t firstRow, size_t columns, const Output& output) {
   const size_t stride = inputs * Form::kBytesPerInput;
@@ -258,11 +273,9 @@ HEARTH_AVX2_FUNCTION void multiplyTile(const Avx2Panel& panel, size_t inputs, co
     sums[r][0] = Output::start(panel.data);
     sums[r][1] = Output::start(panel.data + kVectorBytes);
   }
-  Form::template add<kRows>(sums, rows, stride, panel.data + kHeadBytes, inputs);
-  if constexpr (Form::kBytesPerInput == 1) {
-    addCorrections<kRows, 0>(sums, rows, stride, inputs, panel);
-    addCorrections<kRows, 1>(sums, rows, stride, inputs, panel);
-  }
+  Form::template add<kRows, kHalves>(sums, rows, stride, panel.data + kHeadBytes, inputs);
+  if constexpr (Form::kBytesPerInput == 1)
+    addAllCorrections<kRows, kHalves>(sums, rows, stride, inputs, panel);
   // A copy, so that what is written cannot change it.
   const Output own = output;
   own.template write<kRows>(firstRow, sums, panel.data, columns);
@@ -286,19 +299,19 @@ class Fetch {
   const size_t step_;
 };
 
-// Multiplies the rows from `row` on; `inputs` are padded.
-template <typename Form, size_t kRows, typename Output>
+// Multiplies the rows from `row` on; `inputs` are padded. kHalves of the panel have columns.
+template <typename Form, size_t kRows, size_t kHalves, typename Output>
 HEARTH_AVX2_FUNCTION void multiplyRows(const Avx2Panel& panel, size_t inputs, const uint8_t* rows,
                                        size_t row, size_t count, size_t columns,
                                        const Output& output, Fetch* fetch) {
   for (; row + kRows <= count; row += kRows) {
     fetch->next();
-    multiplyTile<Form, kRows>(panel, inputs, rows, row, columns, output);
+    multiplyTile<Form, kRows, kHalves>(panel, inputs, rows, row, columns, output);
   }
   if constexpr (kRows > 1) {
     // The rest goes to kernels of half as many rows, so that few kernels suffice.
     if (row < count)
-      multiplyRows<Form, kRows / 2>(panel, inputs, rows, row, count, columns, output, fetch);
+      multiplyRows<Form, kRows / 2, 2>(panel, inputs, rows, row, count, columns, output, fetch);
   }
 }
 
@@ -320,8 +333,11 @@ void multiplyPanels(const Avx2Panels& weights, const uint8_t* rows, size_t count
     const bool fetches = p + 1 < lastPanel && count >= kFewestRowsToFetch;
     const Avx2Panel& next = weights.panel(fetches ? p + 1 : p);
     Fetch fetch(next.data, fetches ? bytesOf(next) : 0, count / Form::kMostRows);
-    multiplyRows<Form, Form::kMostRows>(weights.panel(p), inputs, rows, 0, count,
-                                        weights.columns() - column, outputOf(column), &fetch);
+    const size_t columns = weights.columns() - column;
+    using Output = decltype(outputOf(column));
+    const auto multiply = columns <= kAvx2Half ? multiplyRows<Form, Form::kMostRows, 1, Output>
+                                               : multiplyRows<Form, Form::kMostRows, 2, Output>;
+    multiply(weights.panel(p), inputs, rows, 0, count, columns, outputOf(column), &fetch);
   }
 }
 
