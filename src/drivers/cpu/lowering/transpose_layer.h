@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// int8 transposed convolutions on our product, where the CPU has AVX-512 VNNI.
+// int8 transposed convolutions on our products for AVX-512 VNNI and for AVX2.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "drivers/cpu/kernels/kernel.h"
+#include "drivers/cpu/microkernels/avx2_packing.h"
 #include "drivers/cpu/microkernels/qs8_gemm.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "ops/transpose_conv_2d.h"
@@ -26,6 +29,7 @@ struct TransposePart {
 struct TransposeLayer {
   ops::TransposeConv2dParameters geometry;
   // Common to all parts, except for `inputs`; `packed` has the parts' weights one behind the other.
+  // On AVX2 it only describes the output.
   Qs8Gemm product;
   int32_t inputZero = 0;
   ValueId source = 0, destination = 0;
@@ -47,6 +51,28 @@ void packTranspose(const TransposeLayer& layer, const int8_t* weights, const int
 // Makes a kernel with our product that gives the very bytes of XNNPACK's. Requires hasVnniGemm().
 // The packed weights must outlive the kernel.
 std::unique_ptr<Kernel> makeTransposeLayerKernel(const TransposeLayer& layer);
+
+// The same weights for our product on AVX2. They must outlive the packer, as do the factors.
+class Avx2TransposePacker {
+ public:
+  // Without a form, each part has the one that is fastest on this CPU.
+  Avx2TransposePacker(const TransposeLayer& layer, const int8_t* weights, const int32_t* bias,
+                      const float* factors, std::optional<Avx2Form> form);
+
+  size_t bytes() const;
+  // Writes bytes() bytes, which are 64-byte aligned.
+  void pack(uint8_t* packed) const;
+
+ private:
+  // Of each combination of parts.
+  std::vector<std::vector<int8_t>> weights_;
+  std::vector<std::vector<int32_t>> constants_;
+  std::vector<Avx2Packer> packers_;
+};
+
+// The same kernel over them; null when `packed` is not such a packing. Requires hasAvx2Gemm().
+std::unique_ptr<Kernel> makeAvx2TransposeKernel(const TransposeLayer& layer,
+                                                std::span<const uint8_t> packed);
 
 // Adds the node for a layer of NHWC tensors; false when it is not int8, its strides are long, or
 // this CPU lacks the instructions. The caller has checked types and constants.

@@ -6,16 +6,20 @@
 #include <hearth_xnnpack.h>
 
 #include <cmath>
+#include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/microkernels/avx2_gemm.h"
 #include "drivers/cpu/microkernels/vnni_gemm.h"
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/testing/compared_models.h"
 #include "drivers/cpu/testing/random_convolution.h"
 #include "drivers/cpu/testing/xnnpack_comparison.h"
+#include "memory/mapping.h"
 
 namespace hearth::cpu {
 namespace {
@@ -97,7 +101,8 @@ struct Sample {
     return output;
   }
 
-  std::vector<int8_t> onOurs(threads::ThreadPool* pool) const {
+  // With the product for AVX2 if there is a form, else that for AVX-512 VNNI.
+  std::vector<int8_t> onOurs(std::optional<Avx2Form> form, threads::ThreadPool* pool) const {
     TransposeLayer layer;
     layer.geometry = g;
     layer.inputZero = inputZero;
@@ -110,6 +115,15 @@ struct Sample {
     std::vector<float> factors;
     for (uint32_t i = 0; i < g.output.channels; ++i)
       factors.push_back(kInputScale * scales[i] / outputScale);
+    if (form) {
+      const Avx2TransposePacker packer(layer, filter.data(), bias.data(), factors.data(), *form);
+      auto packed = memory::Mapping::anonymous(packer.bytes());
+      EXPECT_TRUE(packed);
+      packer.pack(packed->data());
+      const std::unique_ptr<Kernel> kernel =
+          makeAvx2TransposeKernel(layer, {packed->data(), packer.bytes()});
+      return runGuarded(kernel.get(), input, outputCount(), pool);
+    }
     std::vector<uint8_t> packed(layer.packedBytes());
     packTranspose(layer, filter.data(), bias.data(), factors.data(), packed.data());
     layer.product.packed = packed.data();
@@ -130,7 +144,7 @@ class TransposeLayerTest : public XnnpackComparisonTest {
  protected:
   void SetUp() override {
     XnnpackComparisonTest::SetUp();
-    if (!hasVnniGemm()) GTEST_SKIP() << "This CPU lacks AVX-512 VNNI.";
+    if (!hasAvx2Gemm()) GTEST_SKIP() << "This CPU has no AVX2.";
     const auto tested = selfTest();
     ASSERT_TRUE(tested) << tested.error().toString();
     if (tested->traits.guardInt8OneRowTail || tested->traits.avoidInt8OneRowTail)
@@ -139,8 +153,15 @@ class TransposeLayerTest : public XnnpackComparisonTest {
 
   void compare(const ops::TransposeConv2dParameters& g, unsigned seed) {
     const Sample sample(g, seed);
-    expectOnOneThreadAndOnThree(sample.onXnnpack(), seed,
-                                [&](threads::ThreadPool* pool) { return sample.onOurs(pool); });
+    const std::vector<int8_t> expected = sample.onXnnpack();
+    const auto expectFrom = [&](std::optional<Avx2Form> form) {
+      SCOPED_TRACE(form ? static_cast<int>(*form) : 0);
+      expectOnOneThreadAndOnThree(
+          expected, seed, [&](threads::ThreadPool* pool) { return sample.onOurs(form, pool); });
+    };
+    if (hasVnniGemm()) expectFrom(std::nullopt);
+    for (const Avx2Form form : {Avx2Form::kQuads, Avx2Form::kWords, Avx2Form::kDots})
+      expectFrom(form);
   }
 };
 
@@ -191,6 +212,32 @@ TEST_F(TransposeLayerTest, LargeLayers) {
     findOutput(&g, 0, 0);
     compare(g, width);
   }
+}
+
+// Bytes that were not packed for the layer, or are fewer than it needs, make no kernel.
+TEST(Avx2TransposeTest, OtherBytesAreRefused) {
+  if (!hasAvx2Gemm()) GTEST_SKIP() << "This CPU has no AVX2.";
+  ops::TransposeConv2dParameters g;
+  g.window.filterHeight = g.window.filterWidth = 3;
+  g.window.strideHeight = g.window.strideWidth = 2;
+  g.input = {1, 4, 4, 20};
+  g.output.channels = 18;
+  findOutput(&g, 0, 0);
+  const Sample sample(g, 3);
+  TransposeLayer layer;
+  layer.geometry = g;
+  const std::vector<float> factors(g.output.channels, 1.0f);
+  const Avx2TransposePacker packer(layer, sample.filter.data(), nullptr, factors.data(),
+                                   Avx2Form::kQuads);
+  auto packed = memory::Mapping::anonymous(packer.bytes());
+  ASSERT_TRUE(packed);
+  packer.pack(packed->data());
+  const std::span<const uint8_t> bytes(packed->data(), packer.bytes());
+  EXPECT_NE(makeAvx2TransposeKernel(layer, bytes), nullptr);
+  for (size_t size = 0; size < bytes.size(); size += 60)
+    EXPECT_EQ(makeAvx2TransposeKernel(layer, bytes.first(size)), nullptr) << size;
+  ++layer.geometry.input.channels;
+  EXPECT_EQ(makeAvx2TransposeKernel(layer, bytes), nullptr);
 }
 
 TEST_F(TransposeLayerTest, LongStridesAreLeftToXnnpack) {

@@ -326,6 +326,7 @@ std::optional<Avx2Panels> Avx2Panels::read(std::span<const uint8_t> packed, size
     panel.counts[1] = entry.counts[1];
     panels.panels_.push_back(panel);
   }
+  panels.bytes_ = offset;
   return panels;
 }
 

@@ -114,11 +114,13 @@ class Avx2Panels {
   size_t inputs() const { return inputs_; }
   size_t columns() const { return columns_; }
   size_t count() const { return panels_.size(); }
+  // Bytes of the packing.
+  size_t bytes() const { return bytes_; }
   const Avx2Panel& panel(size_t index) const { return panels_[index]; }
 
  private:
   std::vector<Avx2Panel> panels_;
-  size_t inputs_ = 0, columns_ = 0;
+  size_t inputs_ = 0, columns_ = 0, bytes_ = 0;
   Avx2Form form_ = Avx2Form::kQuads;
 };
 
