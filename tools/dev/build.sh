@@ -18,6 +18,11 @@ if [ ! -f "$folder/configured" ] || [ CMakePresets.json -nt "$folder/configured"
 fi
 # Checkouts share what the compiler cache holds.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+# The prefix is a list that ends at spaces.
+case $PWD in
+  *\ *) ;;
+  *) export CCACHE_PREFIX=$PWD/tools/dev/compile.sh ;;
+esac
 if [ $# -gt 0 ]; then
   exec cmake --build "$folder" --target "$@"
 fi
