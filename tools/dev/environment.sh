@@ -204,8 +204,19 @@ rootSetup() {
   apt-config dump 2>/dev/null | grep '^Acquire::' | grep -vi 'auto-\?detect' >"$settings"
   local arguments=(--mode=root --variant=apt --components=main --include="$include"
     --aptopt="$settings" --aptopt='APT::Install-Recommends "false"'
-    --dpkgopt=force-unsafe-io
-    --dpkgopt=path-exclude=/usr/share/doc/\* --dpkgopt=path-exclude=/usr/share/man/\*)
+    --dpkgopt=force-unsafe-io)
+  # Not an option, for which mmdebstrap would filter the first packages itself, by a program that takes
+  # longer than unpacking them; these keep their documentation.
+  # shellcheck disable=SC2016
+  arguments+=(--setup-hook='printf "path-exclude=%s\n" "/usr/share/doc/*" "/usr/share/man/*" \
+    >"$1/etc/dpkg/dpkg.cfg.d/hearth"')
+  # dpkg waits for the disk at every step of every package, of which there are thousands, unless its
+  # database is in memory.
+  # shellcheck disable=SC2016
+  arguments+=(--setup-hook='cd "$1/var/lib" && mv dpkg dpkg.disk && mkdir dpkg &&
+      mount -t tmpfs -o mode=755 tmpfs dpkg && mv dpkg.disk/* dpkg && rmdir dpkg.disk'
+    --customize-hook='cd "$1/var/lib" && cp -a dpkg dpkg.disk && umount dpkg && rmdir dpkg &&
+      mv dpkg.disk dpkg')
   runLogged "Making a Debian 13 folder (about a minute, 1.6 GB) in $cache" \
     mmdebstrap "${arguments[@]}" "$suite" "$new" ${mirror:+"$mirror"} || {
     cleanStale
