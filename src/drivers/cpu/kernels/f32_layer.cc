@@ -11,10 +11,12 @@
 namespace hearth::cpu {
 namespace {
 
-// Tiles of rows in one task; fewer where each takes much scratch memory: a hostile model may have
-// windows of any size.
-constexpr size_t kMostTiles = 8;
+// Tiles of rows in one task where all panels stay in the second-level cache; fewer where each takes
+// much scratch memory: a hostile model may have windows of any size.
+constexpr size_t kTiles = 8;
 constexpr size_t kScratchPerTask = size_t{512} << 10;
+// Otherwise all panels are read for each task, so it has as many rows as read so many bytes.
+constexpr size_t kInputBytesPerTask = size_t{512} << 10;
 // Bytes of panels that stay in the second-level cache while all rows of a task pass.
 constexpr size_t kPanelBytesTogether = size_t{256} << 10;
 // With fewer input channels the inner loop over the channels of one tap would be short, so a whole
@@ -42,8 +44,13 @@ class F32LayerKernel final : public Kernel {
     if (way_ != Way::kDirect) zeros_.resize(product_.channels);
     const size_t scratch =
         way_ == Way::kRows ? windows_.windowBytes() : product_.taps * sizeof(float*);
-    rowsPerTask_ =
-        tileRows_ * std::clamp<size_t>(kScratchPerTask / scratch / tileRows_, 1, kMostTiles);
+    size_t tiles = kTiles;
+    if (panelsTogether() < product_.panels()) {
+      const size_t inputBytes =
+          size_t{g.strideHeight} * g.strideWidth * g.groupInputChannels * sizeof(float);
+      tiles = std::max(tiles, kInputBytesPerTask / inputBytes / tileRows_);
+    }
+    rowsPerTask_ = tileRows_ * std::clamp<size_t>(kScratchPerTask / scratch / tileRows_, 1, tiles);
   }
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
@@ -75,6 +82,8 @@ class F32LayerKernel final : public Kernel {
   Status setup(std::span<void* const> addresses, void*) override {
     source_ = static_cast<const float*>(addresses[layer_.source]);
     destination_ = static_cast<float*>(addresses[layer_.destination]) + layer_.outputOffset;
+    if (layer_.addend)
+      addend_ = static_cast<const float*>(addresses[*layer_.addend]) + layer_.outputOffset;
     return {};
   }
 
@@ -105,9 +114,15 @@ class F32LayerKernel final : public Kernel {
     const size_t windowSize = product_.taps * product_.channels;
     const size_t line = first / g.outputWidth;
     Place place{line / g.outputHeight, line % g.outputHeight, first % g.outputWidth};
+    // Rows are divided evenly, so that no tile has much fewer than the others.
+    const size_t tiles = (count + tileRows_ - 1) / tileRows_;
+    const auto tileStart = [&](size_t tile) {
+      return tile * count / tiles;
+    };
     // Pointers are ordered by tile, within a tile by tap, within a tap by row.
-    for (size_t row = 0; row < count; row += tileRows_) {
-      const size_t tile = std::min(tileRows_, count - row);
+    for (size_t t = 0; t < tiles; ++t) {
+      const size_t row = tileStart(t);
+      const size_t tile = tileStart(t + 1) - row;
       const float** const at = pointers + row * product_.taps;
       for (size_t r = 0, run = 0; r < tile; r += run) {
         run = std::min(tile - r, g.outputWidth - place.x);
@@ -129,13 +144,41 @@ class F32LayerKernel final : public Kernel {
         ++place.image;
       }
     }
-    const size_t together =
-        std::max<size_t>(1, kPanelBytesTogether / (product_.panelSize() * sizeof(float)));
-    for (size_t panel = firstPanel; panel < lastPanel; panel += together)
-      for (size_t row = 0; row < count; row += tileRows_)
-        multiplyF32(product_, pointers + row * product_.taps, std::min(tileRows_, count - row),
-                    panel, std::min(lastPanel, panel + together),
-                    destination_ + (first + row) * product_.outputStride);
+    // While one block of panels is multiplied, each tile of rows fetches its part of the next
+    // block. Without that, the first tile of each block waits for memory.
+    const size_t together = panelsTogether();
+    for (size_t panel = firstPanel; panel < lastPanel; panel += together) {
+      const size_t end = std::min(lastPanel, panel + together);
+      const size_t next = std::min(lastPanel, end + together);
+      for (size_t t = 0; t < tiles; ++t) {
+        const size_t row = tileStart(t);
+        const size_t tile = tileStart(t + 1) - row;
+        const size_t offset = (first + row) * product_.outputStride;
+        F32Ahead ahead;
+        if (next > end)
+          ahead = partAhead(panelAt(end), (next - end) * panelBytes(), t, tiles, end - panel);
+        multiplyF32(product_, pointers + row * product_.taps, tile, panel, end,
+                    destination_ + offset, addend_ == nullptr ? nullptr : addend_ + offset, ahead);
+      }
+    }
+  }
+
+  size_t panelBytes() const { return product_.panelSize() * sizeof(float); }
+  size_t panelsTogether() const { return std::max<size_t>(1, kPanelBytesTogether / panelBytes()); }
+
+  const char* panelAt(size_t panel) const {
+    return reinterpret_cast<const char*>(product_.packed) + panel * panelBytes();
+  }
+
+  // Fetches `bytes` from `first` on while `panels` panels are multiplied, or some of them where
+  // that would leave out cache lines: the part of one of `tiles` tiles.
+  F32Ahead partAhead(const void* first, size_t bytes, size_t tile, size_t tiles,
+                     size_t panels) const {
+    constexpr size_t kLine = 64;
+    const size_t fetches = panels * product_.fetchesPerPanel();
+    if (fetches == 0) return {};
+    const size_t step = std::min(kLine, bytes / (fetches * tiles) + 1);
+    return {static_cast<const char*>(first) + tile * fetches * step, step};
   }
 
   int64_t firstX(const Place& place) const {
@@ -198,6 +241,7 @@ class F32LayerKernel final : public Kernel {
   size_t gatheredPerThread_ = 0;
   const float* source_ = nullptr;
   float* destination_ = nullptr;
+  const float* addend_ = nullptr;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/result.h"
@@ -19,6 +20,9 @@ struct F32Layer {
   // Its packed weights are the layer's. They must outlive the kernel.
   F32Gemm product;
   ValueId source = 0, destination = 0;
+  // What is added to the layer's sums before they are clamped: a tensor of the destination's shape,
+  // which may have its memory.
+  std::optional<ValueId> addend;
   size_t outputOffset = 0;  // elements of `destination` before the first column
 };
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <random>
 
@@ -130,6 +131,25 @@ TEST_F(FloatLayerTest, LargeWindows) {
   }
 }
 
+// The panels do not fit in a cache together, nor do the rows.
+TEST_F(FloatLayerTest, SeveralBlocksOfPanelsAndRows) {
+  for (const size_t rows : {1, 2, 7, 13, 15, 49, 700}) {
+    Layer made;
+    makeConvolution(overPixels(rows, 402, 310), -kInfinity, kInfinity, 1, &made);
+    const auto seed = static_cast<unsigned>(rows);
+    compare(made, randomFloats(rows * 402, seed), rows * 310, seed);
+  }
+  Convolution g;
+  g.inputHeight = g.inputWidth = g.outputHeight = g.outputWidth = 9;
+  g.groupInputChannels = 67;
+  g.groupOutputChannels = 310;
+  g.kernelHeight = g.kernelWidth = 3;
+  g.top = g.bottom = g.left = g.right = 1;
+  Layer made;
+  makeConvolution(g, 0, kInfinity, 2, &made);
+  compare(made, randomFloats(size_t{9} * 9 * 67, 3), size_t{9} * 9 * 310, 3);
+}
+
 TEST_F(FloatLayerTest, ChannelsOfALargerLayer) {
   Layer made;
   makeConvolution(overPixels(9, 20, 24), -kInfinity, kInfinity, 5, &made);
@@ -145,6 +165,54 @@ TEST_F(FloatLayerTest, ChannelsOfALargerLayer) {
       ASSERT_EQ(output[row * 100 + column],
                 isOfPart ? part[row * 24 + column - 64] : kUntouched<float>)
           << row << " " << column;
+    }
+}
+
+// What XNNPACK's convolution and an addition after it give.
+std::vector<float> sumsOf(std::vector<float> results, const std::vector<float>& addend,
+                          const F32Gemm& product) {
+  for (size_t i = 0; i < results.size(); ++i)
+    results[i] = std::clamp(results[i] + addend[i], product.lowest, product.highest);
+  return results;
+}
+
+// The addend is in the memory of the output.
+TEST_F(FloatLayerTest, AdditionsInPlace) {
+  std::mt19937 random(2);
+  for (unsigned round = 0; round < 60; ++round) {
+    const Convolution g = randomConvolution(&random, 40, 3, 2);
+    Layer made;
+    makeConvolution(g, -kInfinity, kInfinity, round, &made);
+    const std::vector<float> input =
+        randomFloats(g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels, round + 1000);
+    const size_t outputs = g.batch * g.outputHeight * g.outputWidth * g.groupOutputChannels;
+    made.layer.addend = made.layer.destination;
+    if (round % 2 == 0) made.layer.product.lowest = kUntouched<float>;
+    if (round % 3 == 0) made.layer.product.highest = kUntouched<float> + 1;
+    const std::vector<float> expected =
+        sumsOf(onXnnpack(made, input, outputs), std::vector<float>(outputs, kUntouched<float>),
+               made.layer.product);
+    expectOnOneThreadAndOnThree(expected, round, [&](threads::ThreadPool* pool) {
+      return onOurs(made, input, outputs, pool);
+    });
+  }
+}
+
+// The addend is what the layer reads.
+TEST_F(FloatLayerTest, AdditionsOfTheInput) {
+  for (const size_t rows : {1, 2, 3, 5, 6, 13, 14, 15, 49, 200})
+    for (const size_t channels : {8, 15, 16, 24, 32, 33, 64, 130}) {
+      const auto seed = static_cast<unsigned>(channels);
+      Layer made;
+      makeConvolution(overPixels(rows, channels, channels), -kInfinity, kInfinity, seed, &made);
+      const std::vector<float> input = randomFloats(rows * channels, seed + 1);
+      made.layer.addend = made.layer.source;
+      made.layer.product.lowest = 0;
+      const std::vector<float> expected =
+          sumsOf(onXnnpack(made, input, rows * channels), input, made.layer.product);
+      expectOnOneThreadAndOnThree(expected, seed, [&](threads::ThreadPool* pool) {
+        return onOurs(made, input, rows * channels, pool);
+      });
     }
 }
 

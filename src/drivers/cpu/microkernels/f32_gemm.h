@@ -21,7 +21,7 @@ const F32Tile& f32Tile();
 // Whether this CPU has the instructions. Thread-safe.
 bool cpuHasF32Gemm();
 
-// output[row][column] = clamp(bias[column] + sum over taps and channels).
+// output[row][column] = clamp(bias[column] + sum over taps and channels + addend[row][column]).
 struct F32Gemm {
   // Each panel has a bias for each column, then for each tap and channel a weight for each column;
   // the last panel is padded.
@@ -34,12 +34,24 @@ struct F32Gemm {
 
   size_t panels() const { return (columns + f32Tile().columns - 1) / f32Tile().columns; }
   size_t panelSize() const { return f32Tile().columns * (1 + taps * channels); }  // in elements
+  // How often memory is fetched ahead while a panel is multiplied.
+  size_t fetchesPerPanel() const { return taps * channels; }
+};
+
+// Memory that is fetched into the second-level cache while rows are multiplied, evenly from the
+// first panel to the last one: a cache line every `step` bytes from `first` on (null: none).
+struct F32Ahead {
+  const char* first = nullptr;
+  size_t step = 0;
 };
 
 // Multiplies `rows` <= f32Tile().rows rows by panels [firstPanel, lastPanel). The channels of a tap
 // of a row are at inputs[tap * rows + row]; `output` is where the first row begins. Sums are in the
-// order of taps and channels, each step fused, as XNNPACK's.
+// order of taps and channels, each step fused, as XNNPACK's. `addend` is null, or where the first
+// row of what is added to them begins; its rows are as far apart as those of the output, and it may
+// be the output.
 void multiplyF32(const F32Gemm& product, const float* const* inputs, size_t rows, size_t firstPanel,
-                 size_t lastPanel, float* output);
+                 size_t lastPanel, float* output, const float* addend = nullptr,
+                 const F32Ahead& ahead = {});
 
 }  // namespace hearth::cpu
