@@ -17,6 +17,7 @@
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/f16w_layer.h"
 #include "drivers/cpu/lowering/f32_depthwise.h"
+#include "drivers/cpu/lowering/fused_addition.h"
 #include "drivers/cpu/lowering/hybrid_convolution.h"
 #include "drivers/cpu/lowering/layer_arithmetic.h"
 #include "drivers/cpu/lowering/packing_parts.h"
@@ -46,6 +47,7 @@ struct Creation : LayerPacking, LayerArithmetic {
   std::span<const uint8_t> released;          // what packing may release of `kernel`
   bool guardOneRowTail = false;
   ValueId source = 0, destination = 0;
+  std::optional<ValueId> addend;  // of a kernel of ours that adds it
 };
 
 xnn_status createFrom(const Creation& c, const void* kernel, xnn_operator_t* op) {
@@ -328,6 +330,7 @@ Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
   layer.product.highest = c.floats.highest;
   layer.source = c.source;
   layer.destination = c.destination;
+  layer.addend = c.addend;
   return makeF32LayerKernel(layer, c.weights->bytesOf(c.place));
 }
 
@@ -362,11 +365,11 @@ Result<std::unique_ptr<Kernel>> createInt8Layer(const Creation& c, const Convolu
   return makeQs8LayerKernel(layer, c.weights->bytesOf(c.place));
 }
 
-// The data of a kernel that packs at `place`; `isWindowed`: over gathered windows.
-Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
-                                                   const Convolution& convolution,
-                                                   WeightPlace place, bool isWindowed,
-                                                   const KernelTraits& traits) {
+// The data of a kernel that packs at `place`; `isWindowed`: over gathered windows. A kernel of ours
+// makes `addition`, too.
+Result<std::shared_ptr<const Creation>> creationOf(
+    PlanBuilder* builder, const Convolution& convolution, WeightPlace place, bool isWindowed,
+    const KernelTraits& traits, const std::optional<FusedAddition>& addition = std::nullopt) {
   const Convolution g = isWindowed ? overWindows(convolution) : convolution;
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
@@ -395,7 +398,11 @@ Result<std::shared_ptr<const Creation>> creationOf(PlanBuilder* builder,
   c.weights = builder->weights();
   c.guardOneRowTail = traits.guardInt8OneRowTail;
   c.source = builder->read(g.input);
-  c.destination = builder->write(g.output);
+  if (addition) {
+    c.addend = builder->read(addition->addend);
+    c.floats = addition->range;
+  }
+  c.destination = builder->write(addition ? addition->output : g.output);
   return std::make_shared<const Creation>(std::move(c));
 }
 
@@ -464,14 +471,18 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   const auto windows = [&](bool isUsed) {
     return isUsed ? std::optional(gather) : std::nullopt;
   };
+  const bool hasOwnFloat =
+      input.type == OperandType::kTensorFloat32 && isF32Layer(g) && hasF32Gemm();
+  std::optional<FusedAddition> addition;
+  if (hasOwnFloat && !isFasterOnXnnpack(g)) {
+    HEARTH_ASSIGN(addition, findFusedAddition(builder, g.activation));
+  }
   HEARTH_ASSIGN(const std::shared_ptr<const Creation> first,
-                creationOf(builder, g, place, isWindowed, traits));
+                creationOf(builder, g, place, isWindowed, traits, addition));
   if (traits.guardInt8OneRowTail)
     builder->reserveWriteSlack(first->destination, g.groups * g.groupOutputChannels);
   CreateKernel create = onXnnpack(first, windows(isWindowed));
   CreateKernel createOther;
-  const bool hasOwnFloat =
-      input.type == OperandType::kTensorFloat32 && isF32Layer(g) && hasF32Gemm();
   const bool hasOwnInt8 = input.type == OperandType::kTensorQuant8AsymmSigned &&
                           ((isQs8Layer(first->geometry, kAmxGroup) && hasAmxGemm()) ||
                            (isQs8Layer(first->geometry) && hasQs8Gemm()));
@@ -492,6 +503,13 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     createOther = onXnnpack(other, windows(!isWindowed));
   }
   Node& node = builder->add(isOwnFirst ? "own" : "xnnpack", {first->source}, {first->destination});
+  if (addition) {
+    builder->takeOver(addition->operation);
+    node.inputs.push_back(*first->addend);
+    // The inputs of the convolution are read after the first sums are written.
+    if (!builder->shareMemory(first->source, *first->addend)) node.inPlaceInputs = {1};
+    createOther = nullptr;
+  }
   builder->constants().releaseAfterPacking(&node, g.filter);
   node.create = std::move(create);
   node.createOther = std::move(createOther);

@@ -119,6 +119,14 @@ class PlanBuilder {
   bool isGraphOutput(uint32_t operand) const {
     return subgraph_.operands[operand].lifetime == graph::Lifetime::kSubgraphOutput;
   }
+  // Whether the operand has its content before the current operation.
+  bool isWritten(uint32_t operand) const {
+    return valueOf_[operand] || padded_[operand] || subgraph_.operands[operand].isConstant();
+  }
+  // Whether two values lie in the memory of one root.
+  bool shareMemory(ValueId a, ValueId b) const {
+    return plan_.resolve(a).root == plan_.resolve(b).root;
+  }
   const graph::Operation& operation(uint32_t index) const { return subgraph_.operations[index]; }
   bool isReferenceOnly(uint32_t operation) const { return referenceOnly_.contains(operation); }
   // Whether nodes of the current operation may write the result of a later operation, which has the
