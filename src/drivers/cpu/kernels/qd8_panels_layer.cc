@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kLine = 64;
 // Limits the scratch memory of many rows; prepared ones are 3.5 times as large as their numbers.
 constexpr size_t kMostRows = 256;
+// For the product of many rows widening weights takes as long as ten rows or so.
+constexpr size_t kManyRows = 32;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 16;
 
@@ -59,6 +61,28 @@ class RowKernel final : public PanelsLayerKernel {
     threads::forTasks(pool, blocks, [&](size_t block, size_t) {
       multiplyQd8Row(product_, row, *parameters_, block * panels / blocks,
                      (block + 1) * panels / blocks, destination_);
+    });
+    return {};
+  }
+};
+
+class FewRowsKernel final : public PanelsLayerKernel {
+ public:
+  using PanelsLayerKernel::PanelsLayerKernel;
+
+  Result<size_t> reshape(threads::ThreadPool*) override {
+    return layer_.rows * qd8RowNumbers(product_) * sizeof(int16_t);
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    auto* const rows = reinterpret_cast<int16_t*>(workspace_);
+    for (size_t row = 0; row < layer_.rows; ++row)
+      widenQd8Row(product_, numbers_ + row * product_.inputs, rows + row * qd8RowNumbers(product_));
+    const size_t panels = product_.panels();
+    const size_t blocks = panelBlocks(panels, 1, 1, threads::threadsOf(pool), kTasksPerThread);
+    threads::forTasks(pool, blocks, [&](size_t block, size_t) {
+      multiplyQd8Rows(product_, rows, parameters_, layer_.rows, block * panels / blocks,
+                      (block + 1) * panels / blocks, destination_);
     });
     return {};
   }
@@ -109,17 +133,16 @@ class ManyRowsKernel final : public PanelsLayerKernel {
 }  // namespace
 
 bool isQd8PanelsLayerFaster(size_t rows, size_t inputs, size_t columns) {
-  // Widening weights takes as long as ten rows or so, and adding up products has to pay, too.
-  constexpr size_t kFewestRows = 32;
   constexpr size_t kFewestInputs = 256;
   // With fewer columns than a panel has, XNNPACK packs in another layout.
   if (rows == 1) return columns >= Avx2Qd8Panels::kColumns;
-  return rows >= kFewestRows && inputs >= kFewestInputs && columns >= 2 * kStrassenColumns;
+  return inputs >= kFewestInputs && columns >= 2 * kStrassenColumns;
 }
 
 std::unique_ptr<Kernel> makeQd8PanelsLayerKernel(const Qd8Layer& layer,
                                                  const Avx2Qd8Panels& product) {
   if (layer.rows == 1) return std::make_unique<RowKernel>(layer, product);
+  if (layer.rows < kManyRows) return std::make_unique<FewRowsKernel>(layer, product);
   return std::make_unique<ManyRowsKernel>(layer, product);
 }
 

@@ -12,7 +12,7 @@
 namespace hearth::cpu {
 
 // Whether one of our products is faster than XNNPACK's for a layer of this size: that of a single
-// row, or that of many.
+// row, of a few, or of many.
 bool isQd8PanelsLayerFaster(size_t rows, size_t inputs, size_t columns);
 
 // Makes the kernel of a layer of such a size, without windows. The product's packed weights must

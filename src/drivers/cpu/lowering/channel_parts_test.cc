@@ -85,7 +85,7 @@ TEST_P(LargeLayerTest, EqualsTheReference) {
                                     block != 0 ? "own"
                                     : type == kFloat
                                         ? floatLayerKernel()
-                                        : hybridLayerKernel(type == OperandType::kTensorInt4),
+                                        : hybridLayerKernel(type == OperandType::kTensorInt4, true),
                                     1e-5f),
             "");
 }

@@ -168,11 +168,11 @@ INSTANTIATE_TEST_SUITE_P(Types, HybridTest,
                                          OperandType::kTensorQuant8AsymmSigned,
                                          OperandType::kTensorInt4));
 
-TEST(HybridLayerTest, OneRowAndMany) {
+TEST(HybridLayerTest, OneRowAFewAndMany) {
   constexpr uint32_t kInputs = 300;
   constexpr uint32_t kOutputs = 131;
   // The last one goes in two passes.
-  for (const uint32_t rows : {1, 32, 77, 300}) {
+  for (const uint32_t rows : {1, 2, 4, 7, 31, 32, 77, 300}) {
     SCOPED_TRACE(rows);
     ModelBuilder builder;
     const uint32_t input = builder.input(kFloat, {rows, kInputs});

@@ -46,6 +46,15 @@ HEARTH_AVX2 void addGroups(__m256i (&sums)[kPanels][kPairs], const int16_t* row,
   }
 }
 
+// The sums of a panel's columns, in order.
+HEARTH_AVX2 __m256i sumsOfColumns(const __m256i (&sums)[kPairs]) {
+  const __m256i low = _mm256_hadd_epi32(sums[0], sums[1]);
+  const __m256i high = _mm256_hadd_epi32(sums[2], sums[3]);
+  // Even columns, then odd ones.
+  const __m256i both = _mm256_hadd_epi32(low, high);
+  return _mm256_permutevar8x32_epi32(both, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
 template <size_t kPanels>
 HEARTH_AVX2_FUNCTION void multiplyPanels(const Avx2Qd8Panels& product, const int16_t* row,
                                          const struct xnn_quantization_params& parameters,
@@ -67,16 +76,47 @@ HEARTH_AVX2_FUNCTION void multiplyPanels(const Avx2Qd8Panels& product, const int
                      weights + first * Avx2Qd8Panels::kGroupBytes, panelBytes, last,
                      kPanels * panelBytes - first * Avx2Qd8Panels::kGroupBytes);
 #pragma GCC unroll 4
-  for (size_t p = 0; p < kPanels; ++p) {
-    const __m256i low = _mm256_hadd_epi32(sums[p][0], sums[p][1]);
-    const __m256i high = _mm256_hadd_epi32(sums[p][2], sums[p][3]);
-    // Even columns, then odd ones.
-    const __m256i both = _mm256_hadd_epi32(low, high);
-    const __m256i ordered =
-        _mm256_permutevar8x32_epi32(both, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-    writeQd8Results(product, panel + p, ordered, parameters,
+  for (size_t p = 0; p < kPanels; ++p)
+    writeQd8Results(product, panel + p, sumsOfColumns(sums[p]), parameters,
                     output + (panel + p) * Avx2Qd8Panels::kColumns);
+}
+
+// Multiplies kRows rows by one panel. `fetches` says whether its weights come from memory.
+template <size_t kRows>
+HEARTH_AVX2_FUNCTION void multiplyRows(const Avx2Qd8Panels& product, const int16_t* rows,
+                                       const struct xnn_quantization_params* parameters,
+                                       size_t panel, bool fetches, float* output) {
+  __m256i sums[kRows][kPairs];
+#pragma GCC unroll 3
+  for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+    for (size_t pair = 0; pair < kPairs; ++pair) sums[r][pair] = _mm256_setzero_si256();
+  const uint8_t* group = product.weights(panel);
+  const size_t stride = qd8RowNumbers(product);
+  // The next panel follows.
+  const size_t ahead = fetches ? kGroupsAhead * Avx2Qd8Panels::kGroupBytes : 0;
+  for (size_t i = 0; i < stride; i += Avx2Qd8Panels::kGroup, group += Avx2Qd8Panels::kGroupBytes) {
+    _mm_prefetch(reinterpret_cast<const char*>(group + ahead), _MM_HINT_T0);
+#pragma GCC unroll 4
+    for (size_t pair = 0; pair < kPairs; ++pair) {
+      const __m256i words = _mm256_cvtepi8_epi16(
+          _mm_loadu_si128(reinterpret_cast<const __m128i*>(group + pair * kPairBytes)));
+      const int16_t* at = rows + i;
+      // Else g++ 14 keeps all rows' inputs in registers, and sums in memory.
+      asm("" : "+r"(at));
+#pragma GCC unroll 3
+      for (size_t r = 0; r < kRows; ++r) {
+        const __m256i inputs = _mm256_broadcastsi128_si256(
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + r * stride)));
+        sums[r][pair] = _mm256_add_epi32(sums[r][pair], _mm256_madd_epi16(inputs, words));
+        asm("" : "+x"(sums[r][pair]));
+      }
+    }
   }
+#pragma GCC unroll 3
+  for (size_t r = 0; r < kRows; ++r)
+    writeQd8Results(product, panel, sumsOfColumns(sums[r]), parameters[r],
+                    output + r * product.outputStride + panel * Avx2Qd8Panels::kColumns);
 }
 
 }  // namespace
@@ -90,8 +130,25 @@ void multiplyQd8Row(const Avx2Qd8Panels& product, const int16_t* widened,
   for (; panel < lastPanel; ++panel) multiplyPanels<1>(product, widened, parameters, panel, output);
 }
 
+void multiplyQd8Rows(const Avx2Qd8Panels& product, const int16_t* widened,
+                     const struct xnn_quantization_params* parameters, size_t rows,
+                     size_t firstPanel, size_t lastPanel, float* output) {
+  constexpr size_t kMostTogether = 3;
+  using Multiply = decltype(&multiplyRows<1>);
+  constexpr Multiply kMultiply[] = {multiplyRows<1>, multiplyRows<2>, multiplyRows<3>};
+  for (size_t panel = firstPanel; panel < lastPanel; ++panel)
+    for (size_t row = 0, count = 0; row < rows; row += count) {
+      // Of four rows two and two.
+      count = rows - row == 4 ? 2 : std::min(kMostTogether, rows - row);
+      kMultiply[count - 1](product, widened + row * qd8RowNumbers(product), parameters + row, panel,
+                           row == 0, output + row * product.outputStride);
+    }
+}
+
 #else
 
+void multiplyQd8Rows(const Avx2Qd8Panels&, const int16_t*, const struct xnn_quantization_params*,
+                     size_t, size_t, size_t, float*) {}
 void multiplyQd8Row(const Avx2Qd8Panels&, const int16_t*, const struct xnn_quantization_params&,
                     size_t, size_t, float*) {}
 

@@ -138,6 +138,14 @@ TEST_P(Qd8GemmTest, EqualsXnnpack) {
                        output + row * stride);
       }
     });
+    std::vector<int16_t> allWidened(shape.rows * qd8RowNumbers(product));
+    for (size_t row = 0; row < shape.rows; ++row)
+      widenQd8Row(product, rows.data() + row * shape.inputs,
+                  allWidened.data() + row * qd8RowNumbers(product));
+    compare(product.panels(), [&](size_t first, size_t last, float* output) {
+      multiplyQd8Rows(product, allWidened.data(), parameters.data(), shape.rows, first, last,
+                      output);
+    });
   }
   if (!hasAvx2Gemm()) return;
   Avx2Weights forAvx2;

@@ -249,7 +249,8 @@ Result<std::string> operationsTable(const std::string& data) {
          "that only rename "
          "memory count as ours. Where a shape is known only at run time, the model is interpreted "
          "on shared kernels. IF and WHILE are run by the runtime's interpreter. The table is of "
-         "a CPU with AVX-512 VNNI. Without it float32 layers with 8-bit weights run on XNNPACK, "
+         "a CPU with AVX-512 VNNI. Without it small float32 layers with 8-bit weights run on "
+         "XNNPACK, "
          "and int8 and uint8 fully connected layers on a kernel of "
          "ours. Without AVX2 all convolutions and fully connected layers run on "
          "XNNPACK.\n\n" +
