@@ -77,49 +77,58 @@ endfunction()
 # not, and ours as much again. So sources of one folder have no two things of the same name in their
 # anonymous namespaces, or one of them is compiled by itself: it is named behind ALONE, or its folder is.
 # So are sources that take as long as a batch, and those that are known by the names of their object files.
-# A source that has options of its own is compiled by itself in any case.
+# A source that has options of its own by then is compiled by itself in any case.
 set(HEARTH_BATCH_SIZE 8)
 function(hearth_batches target)
   if(NOT HEARTH_UNITY_BUILD)
     return()
   endif()
   cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # GCC takes a class in an included file for one that other sources see, too: it should have no member
-  # whose type is in an anonymous namespace.
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD_CODE_BEFORE_INCLUDE
-      "#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"")
-  endif()
-  get_target_property(sources ${target} SOURCES)
-  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  get_target_property(all ${target} SOURCES)
   set(folders "")
-  foreach(source IN LISTS sources)
+  foreach(source IN LISTS all)
     get_filename_component(folder ${source} DIRECTORY)
     if(folder STREQUAL "")
       set(folder .)
     endif()
     get_source_file_property(options ${source} COMPILE_OPTIONS)
-    if(NOT options AND NOT source IN_LIST arg_ALONE AND NOT folder IN_LIST arg_ALONE)
-      string(MAKE_C_IDENTIFIER "${target}/${folder}" folder)
+    if(source MATCHES "\\.cc$" AND NOT options AND NOT source IN_LIST arg_ALONE
+       AND NOT folder IN_LIST arg_ALONE)
+      string(MAKE_C_IDENTIFIER ${target}/${folder} folder)
       list(APPEND folders ${folder})
       list(APPEND sources_${folder} ${source})
     endif()
   endforeach()
   list(REMOVE_DUPLICATES folders)
+  # GCC takes a class in an included file for one that other sources see, too: it should have no member
+  # whose type is in an anonymous namespace.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    set(begin "#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"\n")
+  endif()
   foreach(folder IN LISTS folders)
     list(LENGTH sources_${folder} count)
+    if(count EQUAL 1)
+      continue()
+    endif()
+    list(REMOVE_ITEM all ${sources_${folder}})
     # Batches of a folder are of the same size, give or take one.
     math(EXPR batches "(${count} + ${HEARTH_BATCH_SIZE} - 1) / ${HEARTH_BATCH_SIZE}")
     set(number 0)
     foreach(source IN LISTS sources_${folder})
       math(EXPR batch "${number} * ${batches} / ${count}")
-      if(count GREATER 1)
-        set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
-      endif()
+      # As headers are included: the text is the same in every checkout, for the compiler cache.
+      file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+      string(APPEND text_${folder}_${batch} "#include \"${path}\"\n")
       math(EXPR number "${number} + 1")
     endforeach()
+    math(EXPR last "${batches} - 1")
+    foreach(batch RANGE ${last})
+      set(file ${CMAKE_CURRENT_BINARY_DIR}/batches/${folder}_${batch}.cc)
+      file(CONFIGURE OUTPUT ${file} CONTENT "${begin}${text_${folder}_${batch}}")
+      list(APPEND all ${file})
+    endforeach()
   endforeach()
+  set_property(TARGET ${target} PROPERTY SOURCES ${all})
 endfunction()
 
 # hearth_library(NAME SOURCES file... [DEPS target...] [ALONE name...]): a static library of one layer. The

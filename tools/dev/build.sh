@@ -16,8 +16,9 @@ if [ ! -f "$folder/configured" ] || [ CMakePresets.json -nt "$folder/configured"
   cmake --preset "$preset"
   touch "$folder/configured"
 fi
-# Checkouts share what the compiler cache holds.
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+# Checkouts share what the compiler cache holds. It knows a source again by the files that it includes,
+# and does not preprocess it for that.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
 # The prefix is a list that ends at spaces.
 case $PWD in
   *\ *) ;;
