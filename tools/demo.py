@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Hearth does, in two tables: a digit classifier reads pictures, and a large model starts.
 
-./dev demo builds first and then runs this. The large model has generated weights; it is made once
-and kept in the cache folder.
+./dev demo builds first and then runs this. The large model has generated weights; it is made once,
+while the build runs, and kept in the cache folder.
 """
 
 import argparse
@@ -124,8 +124,13 @@ def main():
                         help="weights of the large model (%(default)s)")
     parser.add_argument("--repeat", type=int, default=10,
                         help="inferences of the large model after the first (%(default)s)")
+    parser.add_argument("--only-generate", action="store_true",
+                        help="write the large model, unless it is there, and show nothing")
     arguments = parser.parse_args()
     try:
+        if arguments.only_generate:
+            largeModel(arguments.megabytes)
+            return 0
         showDigits()
         showLargeModel(arguments.megabytes, arguments.repeat)
     except DemoError as error:
