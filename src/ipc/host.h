@@ -46,6 +46,8 @@ struct HostState {
   HostState();
 
   std::atomic<uint32_t> clients = 0;  // connections
+  // Threads that compute now what clients have asked for in mailboxes, or wait for their turn.
+  std::atomic<uint32_t> computing = 0;
   // An event: the last thread that waited for messages of a client has ended, and the host has to
   // see to it that they are read. Not valid where there was no descriptor for it.
   base::Descriptor isUnread;

@@ -24,6 +24,8 @@ constexpr microseconds kLongestSpin(50);
 constexpr microseconds kWorthSpinning(80);
 // Spinning for less finds nothing: a word takes a part of it from processor to processor.
 constexpr microseconds kShortestSpin(2);
+// The part of the time waited that may be spun when the end is announced.
+constexpr int kAnnouncedPart = 10;
 // Between two looks at the clock.
 constexpr int kPauses = 32;
 // A wait that is woken more often for nothing is not woken by a peer of good will.
@@ -39,6 +41,11 @@ void relax() {
 #elif defined(__aarch64__)
   __asm__ __volatile__("isb");
 #endif
+}
+
+// As a side of the page has it.
+uint32_t numberOfProcessor() {
+  return static_cast<uint32_t>(base::currentProcessor() + 1);
 }
 
 // The operations are those for memory that processes share.
@@ -77,11 +84,17 @@ MailboxEnd::MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAliv
 void MailboxEnd::ring(uint32_t sequence, const MailboxWords& words) {
   for (size_t i = 0; i < words.size(); ++i)
     own_.words[i].store(words[i], std::memory_order_relaxed);
-  own_.processor.store(static_cast<uint32_t>(base::currentProcessor() + 1),
-                       std::memory_order_relaxed);
+  own_.processor.store(numberOfProcessor(), std::memory_order_relaxed);
   // Either this thread sees that the other one sleeps, or the other one sees the number.
   own_.sequence.store(sequence);
   if (peer_.isSleeping.load() != 0) wake(own_.sequence);
+}
+
+void MailboxEnd::announce(uint32_t sequence) {
+  if (peer_.isSleeping.load(std::memory_order_relaxed) == 0 || !isPeerElsewhere()) return;
+  own_.processor.store(numberOfProcessor(), std::memory_order_relaxed);
+  own_.announced.store(sequence, std::memory_order_relaxed);
+  wake(own_.sequence);
 }
 
 Result<MailboxEnd::Arrival> MailboxEnd::await(Awaited awaited, base::Deadline deadline) {
@@ -89,10 +102,13 @@ Result<MailboxEnd::Arrival> MailboxEnd::await(Awaited awaited, base::Deadline de
   Outcome outcome = look(awaited, arrival.sequence);
   if (outcome == Outcome::kNone) {
     const Clock::time_point begin = Clock::now();
-    const bool hasSpun = begin < deadline.when() && spinsNow();
-    if (hasSpun) outcome = spin(awaited, begin, arrival.sequence);
+    const bool hasSpun = begin < deadline.when() && patience_ >= kShortestSpin && isPeerElsewhere();
+    if (hasSpun) {
+      ++spins_;
+      outcome = spin(awaited, begin + patience_, arrival.sequence);
+    }
     const bool hasSlept = outcome == Outcome::kNone;
-    if (hasSlept) outcome = sleep(awaited, deadline, arrival.sequence);
+    if (hasSlept) outcome = sleep(awaited, begin, deadline, arrival.sequence);
     learn(hasSpun, hasSlept, Clock::now() - begin);
   }
   switch (outcome) {
@@ -129,9 +145,7 @@ MailboxEnd::Outcome MailboxEnd::look(Awaited awaited, uint32_t& sequence) const 
   return awaited.matches(sequence) ? Outcome::kArrived : Outcome::kNone;
 }
 
-MailboxEnd::Outcome MailboxEnd::spin(Awaited awaited, Clock::time_point begin, uint32_t& sequence) {
-  ++spins_;
-  const Clock::time_point end = begin + patience_;
+MailboxEnd::Outcome MailboxEnd::spin(Awaited awaited, Clock::time_point end, uint32_t& sequence) {
   do {
     for (int i = 0; i < kPauses; ++i) {
       relax();
@@ -142,10 +156,11 @@ MailboxEnd::Outcome MailboxEnd::spin(Awaited awaited, Clock::time_point begin, u
   return Outcome::kNone;
 }
 
-MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, base::Deadline deadline,
-                                      uint32_t& sequence) {
+MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, Clock::time_point begin,
+                                      base::Deadline deadline, uint32_t& sequence) {
   ++sleeps_;
   Outcome outcome = Outcome::kNone;
+  bool mayBeAnnounced = true;  // once
   int idleWakes = 0;
   std::chrono::milliseconds interval = naps_.first;
   Clock::time_point nextCheck = Clock::now() + interval;
@@ -153,6 +168,18 @@ MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, base::Deadline deadline,
   for (;;) {
     outcome = look(awaited, sequence);
     if (outcome != Outcome::kNone || deadline.hasPassed()) break;
+    if (mayBeAnnounced && isAnnounced(awaited)) {
+      mayBeAnnounced = false;
+      ++announced_;
+      own_.isSleeping.store(0);
+      const Clock::time_point now = Clock::now();
+      const Clock::duration most =
+          std::min<Clock::duration>((now - begin) / kAnnouncedPart, kMostAnnounced);
+      outcome = spin(awaited, std::min(now + most, deadline.when()), sequence);
+      if (outcome != Outcome::kNone) break;
+      own_.isSleeping.store(1);
+      continue;
+    }
     sleepOn(peer_.sequence, sequence, std::min(nextCheck, deadline.when()));
     if (Clock::now() < nextCheck) {
       if (++idleWakes > kMostIdleWakes) ::nanosleep(&kNap, nullptr);
@@ -170,11 +197,15 @@ MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, base::Deadline deadline,
   return outcome;
 }
 
-bool MailboxEnd::spinsNow() const {
-  if (patience_ < kShortestSpin) return false;
+bool MailboxEnd::isAnnounced(Awaited awaited) const {
+  return awaited.isEqual && peer_.announced.load(std::memory_order_relaxed) == awaited.number &&
+         isPeerElsewhere();
+}
+
+bool MailboxEnd::isPeerElsewhere() const {
   // On one processor the other end cannot run while this one spins.
   const uint32_t other = peer_.processor.load(std::memory_order_relaxed);
-  return other != 0 && other != static_cast<uint32_t>(base::currentProcessor() + 1);
+  return other != 0 && other != numberOfProcessor();
 }
 
 void MailboxEnd::learn(bool hasSpun, bool hasSlept, Clock::duration waited) {

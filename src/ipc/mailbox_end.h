@@ -25,6 +25,9 @@ using PeerCheck = std::function<bool()>;
 // other one spin for a few microseconds of each of its own requests. A thread that waits looks
 // around from time to time, since a peer can steal a wake-up: it may write to the word that is
 // waited for, or move the waiting thread to another futex.
+//
+// An end that knows that it will answer soon announces it. The other one then wakes before the
+// answer, and spins for a tenth at most of the time that it has waited: neither waits for a waking.
 class MailboxEnd {
  public:
   // How long a waiting thread sleeps before it looks around for the first time, and in the end
@@ -33,6 +36,9 @@ class MailboxEnd {
     std::chrono::milliseconds first;
     std::chrono::milliseconds longest;
   };
+
+  // How long a wait spins at most since its end was announced.
+  static constexpr std::chrono::microseconds kMostAnnounced{150};
 
   // The sequence numbers that end a wait: a certain one, or any but a certain one.
   struct Awaited {
@@ -54,16 +60,26 @@ class MailboxEnd {
   // Publishes words under a number and wakes the other end if it sleeps.
   void ring(uint32_t sequence, const MailboxWords& words);
 
+  // Tells the other end, if it sleeps on another processor, that what it waits for comes under this
+  // number within kMostAnnounced.
+  void announce(uint32_t sequence);
+
   // Waits until the other end has published what is awaited. Errors: kDeadObject after close(),
   // when the other end has left, or when its check says so; kMissedDeadlineTransient.
   Result<Arrival> await(Awaited awaited, base::Deadline deadline);
 
+  // Whether the other end ran on another processor than this thread's when it rang last. False
+  // where that is not known.
+  bool isPeerElsewhere() const;
+
   // Ends all waits, now and later, at both ends. Thread-safe.
   void close();
 
-  // How many waits spun, and how many slept.
+  // How many waits spun at their beginning, how many slept, and how many of these spun since their
+  // end was announced.
   uint64_t spins() const { return spins_; }
   uint64_t sleeps() const { return sleeps_; }
+  uint64_t announced() const { return announced_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -71,10 +87,11 @@ class MailboxEnd {
 
   // What can be told without waiting; sets `sequence` to the other end's.
   Outcome look(Awaited awaited, uint32_t& sequence) const;
-  Outcome spin(Awaited awaited, Clock::time_point begin, uint32_t& sequence);
+  Outcome spin(Awaited awaited, Clock::time_point end, uint32_t& sequence);
   // kNone: the deadline has passed.
-  Outcome sleep(Awaited awaited, base::Deadline deadline, uint32_t& sequence);
-  bool spinsNow() const;
+  Outcome sleep(Awaited awaited, Clock::time_point begin, base::Deadline deadline,
+                uint32_t& sequence);
+  bool isAnnounced(Awaited awaited) const;
   void learn(bool hasSpun, bool hasSlept, Clock::duration waited);
 
   MailboxSide& own_;
@@ -85,6 +102,7 @@ class MailboxEnd {
   Clock::duration patience_;  // how long the next wait spins
   uint64_t spins_ = 0;
   uint64_t sleeps_ = 0;
+  uint64_t announced_ = 0;
 };
 
 }  // namespace hearth::ipc

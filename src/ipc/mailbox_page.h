@@ -24,8 +24,8 @@ struct MailboxSide {
   std::atomic<uint32_t> processor = 0;   // 1 + the processor that it ran on last; 0: not known
   std::atomic<uint32_t> hasLeft = 0;     // not 0: is gone, writes nothing any more
   std::array<std::atomic<uint64_t>, 4> words{};
-  std::atomic<uint32_t> received = 0;  // the last number that it has taken from the other end
-  std::atomic<uint32_t> unused = 0;
+  std::atomic<uint32_t> received = 0;   // the last number that it has taken from the other end
+  std::atomic<uint32_t> announced = 0;  // the number of a request that is answered soon
 };
 static_assert(sizeof(MailboxSide) == 56);
 static_assert(std::atomic<uint32_t>::is_always_lock_free);

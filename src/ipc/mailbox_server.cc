@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/processor.h"
+
 namespace hearth::ipc {
 
 MailboxServer::MailboxServer(MailboxPage page, PeerCheck isClientAlive)
@@ -18,6 +20,10 @@ Result<MailboxWords> MailboxServer::receive(base::Deadline deadline) {
                 end_.await({.number = sequence_, .isEqual = false}, deadline));
   sequence_ = request.sequence;
   return request.words;
+}
+
+void MailboxServer::leaveClient() {
+  if (!end_.isPeerElsewhere()) base::leaveProcessor(base::currentProcessor());
 }
 
 }  // namespace hearth::ipc

@@ -34,6 +34,12 @@ class MailboxServer {
   // Answers the request that was received last.
   void answer(const MailboxWords& words) { end_.ring(sequence_, words); }
 
+  // Tells the client that the answer to the request that was received last comes soon.
+  void announce() { end_.announce(sequence_); }
+
+  // Leaves the processor that the client ran on when it rang.
+  void leaveClient();
+
   // Ends the wait for a request, and all later ones. For whoever sees the connection end.
   void close() { end_.close(); }
 

@@ -446,6 +446,73 @@ TEST(Mailbox, SpinsNoLongerWhenTheAnswerTakesLong) {
   EXPECT_LE(fewest, 10u);
 }
 
+// A client that calls until it has heard an announcement, but so often at most, of a host that
+// announces each answer as soon as the client sleeps; returns how many the client has heard.
+uint64_t announcementsBetween(int first, int second, int calls) {
+  const MailboxPage page = MailboxPage::create().value();
+  MailboxServer server(mappedAgain(page));
+  MailboxClient client(mappedAgain(page));
+  std::thread host([&] {
+    bindTo(second);
+    while (const Result<MailboxWords> request = server.receive()) {
+      while (page.client().isSleeping == 0) std::this_thread::yield();
+      server.announce();
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      server.answer(answerTo(*request));
+    }
+  });
+  std::thread caller([&] {
+    bindTo(first);
+    for (int i = 0; i < calls && client.end().announced() == 0; ++i)
+      EXPECT_EQ(callOften(client, 1), 1);
+    client.close();
+  });
+  caller.join();
+  host.join();
+  return client.end().announced();
+}
+
+TEST(Mailbox, HearsAnnouncementsOnAnotherProcessor) {
+  const std::vector<int> all = processors();
+  if (all.size() < 2) GTEST_SKIP() << "There is one processor only.";
+  EXPECT_EQ(announcementsBetween(all[0], all[1], 3000), 1u);
+}
+
+TEST(Mailbox, NobodyAnnouncesOnOneProcessor) {
+  const int processor = processors().front();
+  EXPECT_EQ(announcementsBetween(processor, processor, 30), 0u);
+}
+
+TEST_F(MailboxTest, AHostLeavesTheProcessorOfItsClient) {
+  if (processors().size() < 2) GTEST_SKIP() << "There is one processor only.";
+  // The kernel may bring it back at any moment.
+  bool hasLeft = false;
+  for (int attempt = 0; attempt < 1000 && !hasLeft; ++attempt) {
+    const int processor = ::sched_getcpu();
+    page_.client().processor = static_cast<uint32_t>(processor + 1);
+    server_.leaveClient();
+    hasLeft = ::sched_getcpu() != processor;
+  }
+  EXPECT_TRUE(hasLeft);
+}
+
+// Where the answer does not come, an announcement is heard once.
+TEST_F(MailboxTest, AFalseAnnouncementIsHeardOnce) {
+  page_.server().processor = 1 << 20;
+  page_.server().announced = 1;
+  const Result<MailboxWords> answer = client_.call(wordsOf(1), afterMilliseconds(300));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), ErrorCode::kMissedDeadlineTransient);
+  EXPECT_EQ(client_.end().announced(), 1u);
+}
+
+TEST_F(MailboxTest, AnAnnouncementOfAnotherAnswerIsNotHeard) {
+  page_.server().processor = 1 << 20;
+  page_.server().announced = 2;
+  ASSERT_FALSE(client_.call(wordsOf(1), afterMilliseconds(10)));
+  EXPECT_EQ(client_.end().announced(), 0u);
+}
+
 // A peer that writes anything anywhere in the page, at any moment, and wakes whom it likes.
 class Scribbler {
  public:

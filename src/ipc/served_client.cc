@@ -424,6 +424,8 @@ Status ServedClient::prepare(Call& call, schema::Preparation::Reader from, bool 
   if (options_.isShared) cache.token = tokenOf(user_, cache.token);
   auto entry = std::make_shared<Model>();
   entry->priority = options.priority;
+  const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
+  entry->threads = options.threads == 0 ? processors : std::min(options.threads, processors);
   entry->memory = std::make_shared<ModelMemory>(memories_);
   if (hasModel) {
     HEARTH_ASSIGN(entry->room, memories_.reserve(constantBytes(from.getModel())));
@@ -547,7 +549,7 @@ Status ServedClient::createExecution(Call& call, schema::ExecutionRequest::Reade
   }
   auto execution = std::make_shared<ServedExecution>(
       model->served->outputs, ClientTurns{takesTurns_ ? &turns_ : nullptr, model->priority},
-      model->memory);
+      model->memory, model->threads);
   hal::Request request;
   request.loopTimeout = from.getLoopTimeout();
   const auto read = [&](capnp::List<schema::Argument>::Reader list, bool isInput,
@@ -584,7 +586,8 @@ Status ServedClient::openMailbox(Call& call, schema::Mailbox::Reader from) {
   base::Descriptor own(::fcntl(memory, F_DUPFD_CLOEXEC, 0));
   if (!own.valid()) return std::unexpected(base::errnoError(errno, "Duplicating a descriptor"));
   HEARTH_ASSIGN(MailboxPage page, MailboxPage::open(std::move(own)));
-  const auto mailbox = std::make_shared<ServedMailbox>(std::move(page), std::move(execution));
+  const auto mailbox =
+      std::make_shared<ServedMailbox>(std::move(page), std::move(execution), state_->computing);
   {
     const std::lock_guard lock(mutex_);
     if (hasEnded()) return fail(ErrorCode::kDeadObject, "The connection has ended.");

@@ -75,6 +75,7 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
     std::shared_ptr<const ServedModel> served;
     bool isOwn = true;  // whether it was prepared for this client
     hal::Priority priority = hal::Priority::kMedium;
+    unsigned threads = 1;          // that a computation may use
     std::shared_ptr<void> room;    // for what the driver makes of the constants
     std::shared_ptr<void> places;  // of the pools that other clients use, too
     std::shared_ptr<ModelMemory> memory;

@@ -30,10 +30,14 @@ struct ClientTurns {
 class ServedExecution {
  public:
   // `outputs` are those of the model, empty when they are not known. The client of `turns` outlives
-  // all computations. `memory` has what the driver allocates to compute.
+  // all computations. `memory` has what the driver allocates to compute. `threads` are those that
+  // it may use at a time.
   ServedExecution(std::vector<graph::Operand> outputs, ClientTurns turns,
-                  std::shared_ptr<ModelMemory> memory)
-      : outputs_(std::move(outputs)), turns_(turns), memory_(std::move(memory)) {}
+                  std::shared_ptr<ModelMemory> memory, unsigned threads)
+      : outputs_(std::move(outputs)),
+        turns_(turns),
+        memory_(std::move(memory)),
+        threads_(threads) {}
 
   // Replaces the arguments in client memory by private ones. Before bind().
   Status copyArguments(hal::Request* request, ClientMemories* memories);
@@ -42,6 +46,8 @@ class ServedExecution {
   Status bind(hal::PreparedModel& model, hal::Request request,
               std::vector<memory::PoolRef> memories);
   void keep(std::shared_ptr<void> other) { kept_.push_back(std::move(other)); }
+
+  unsigned threads() const { return threads_; }
 
   // kBadState while another thread computes. kOpFailed when the client has taken memory away.
   // kDeadObject when the client's turns end.
@@ -72,6 +78,7 @@ class ServedExecution {
   const std::vector<graph::Operand> outputs_;
   const ClientTurns turns_;
   const std::shared_ptr<ModelMemory> memory_;
+  const unsigned threads_;
   std::mutex turn_;                                  // of threads that compute; guards the next two
   std::vector<hal::OutputShape> toldShapes_;         // that the client was told last
   std::unique_ptr<hal::ExecutionResult> unfetched_;  // of the last computation; may be null

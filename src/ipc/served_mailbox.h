@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
+#include "hal/progress.h"
+#include "ipc/early_bell.h"
 #include "ipc/mailbox_page.h"
 #include "ipc/mailbox_server.h"
 #include "ipc/served_execution.h"
 
 namespace hearth::ipc {
 
-// The host's end of an execution's mailbox: computes each time that the client rings. close() is
-// thread-safe.
-class ServedMailbox {
+// The host's end of an execution's mailbox: computes each time that the client rings. Tells the
+// client when the answer is near, if a processor is left on which it can wait for it awake. close()
+// is thread-safe.
+class ServedMailbox final : private hal::Progress {
  public:
-  ServedMailbox(MailboxPage page, std::shared_ptr<ServedExecution> execution)
-      : server_(std::move(page)), execution_(std::move(execution)) {}
+  // `computing` counts the threads that compute for any mailbox of this host, and outlives this
+  // object.
+  ServedMailbox(MailboxPage page, std::shared_ptr<ServedExecution> execution,
+                std::atomic<uint32_t>& computing)
+      : server_(std::move(page)), execution_(std::move(execution)), computing_(computing) {}
 
   // Answers requests on the calling thread until the mailbox is closed at either end.
   void serve();
@@ -23,8 +31,15 @@ class ServedMailbox {
   void close() { server_.close(); }
 
  private:
+  void begins(size_t step, size_t steps) override;
+  // Whether it is known when, and there is a processor for the client.
+  bool mayTell() const;
+
   MailboxServer server_;
   const std::shared_ptr<ServedExecution> execution_;
+  std::atomic<uint32_t>& computing_;
+  EarlyBell bell_;
+  uint32_t processors_ = 0;  // that this host may use
 };
 
 }  // namespace hearth::ipc

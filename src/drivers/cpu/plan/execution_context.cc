@@ -13,6 +13,7 @@
 #include "base/thread_local.h"
 #include "base/trace.h"
 #include "drivers/cpu/weights/packed_weights.h"
+#include "hal/progress.h"
 #include "memory/budget.h"
 #include "threads/thread_pool.h"
 
@@ -276,7 +277,9 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
   }
   HEARTH_TRY(bind(inputs, outputs));
   const threads::ActiveRun active(pool);
+  hal::Progress* const progress = hal::progressOfThread();
   for (size_t n = 0; n < isSetUp_.size(); ++n) {
+    if (progress != nullptr) progress->begins(n, isSetUp_.size());
     if (deadline.hasPassed())
       return fail(ErrorCode::kMissedDeadlineTransient, "The deadline passes before {}.",
                   plan_.nodes[n].name);
