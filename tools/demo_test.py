@@ -24,7 +24,8 @@ class BuildTest(unittest.TestCase):
         # In a checkout in which everything is built, the demonstration runs whatever ./dev builds
         # for it.
         steps = (demo.ROOT / "dev").read_text()
-        target = re.search(r"^  demo\)\n +buildRelease (\w+) ", steps, re.MULTILINE)[1]
+        target = re.search(r"^  demo\)\n(?: .*\n)*? .*build\.sh release (\w+) ", steps,
+                           re.MULTILINE)[1]
         build = demo.HEARTH.parent.parent
         query = subprocess.run(["ninja", "-C", str(build), "-t", "query", target],
                                stdout=subprocess.PIPE, text=True, check=True)
