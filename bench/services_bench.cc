@@ -45,6 +45,9 @@ using Clock = std::chrono::steady_clock;
 using Microseconds = std::chrono::duration<double, std::micro>;
 
 constexpr int kRounds = 7;
+constexpr int kPreparations = 8;
+constexpr int kInferences = 10;          // in each turn
+constexpr double kInferenceTime = 40e6;  // of a comparison at most, in microseconds
 constexpr int kClients = 10;
 constexpr uint64_t kWorkNs = 1'500'000'000;  // that a measurement of throughput takes
 
@@ -181,14 +184,17 @@ struct Side {
   std::vector<double> times{};
 };
 
-// Lets the sides take turns, and prints their medians beside the first one's.
-void compare(const std::string& what, std::vector<Side> sides, int calls) {
-  for (int round = 0; round < kRounds; ++round)
+void takeTurns(std::vector<Side>& sides, int calls, int rounds) {
+  for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < sides.size(); ++i) {
       Side& side = sides[(i + static_cast<size_t>(round)) % sides.size()];
       for (int call = 0; call < calls / 10 + 1; ++call) side.timeOne();
       for (int call = 0; call < calls; ++call) side.times.push_back(side.timeOne());
     }
+}
+
+// Prints the medians of the sides beside the first one's.
+void print(const std::string& what, const std::vector<Side>& sides) {
   const double first = quantile(sides[0].times, 0.5);
   for (const Side& side : sides) {
     const double median = quantile(side.times, 0.5);
@@ -196,6 +202,11 @@ void compare(const std::string& what, std::vector<Side> sides, int calls) {
                 quantile(side.times, 0.05), quantile(side.times, 0.95), median / first);
     std::fflush(stdout);
   }
+}
+
+void compare(const std::string& what, std::vector<Side> sides, int calls) {
+  takeTurns(sides, calls, kRounds);
+  print(what, sides);
 }
 
 void compareSmall(const std::string& folder, const std::string& what, const std::vector<int>& mine,
@@ -299,21 +310,33 @@ void compareStarts(const std::string& folder, const std::string& name, const Ser
               static_cast<unsigned long long>(clientMemory));
 }
 
+// Where the pages of a model's memory lie in the caches makes several hundredths of its time, on
+// either side, so each side prepares the model several times. A processor of a virtual machine gets
+// slower and faster by as much within seconds, so turns are short.
 void compareInferences(const std::string& name, const Service& service,
                        const std::shared_ptr<const graph::Model>& model) {
   for (const bool isInMemories : {true, false}) {
-    std::vector<Side> sides;
-    std::vector<std::unique_ptr<Run>> runs;
-    for (const auto& [side, device] : {std::pair("in process", cpu::createCpuDevice()),
-                                       std::pair("service", service.device())}) {
-      const auto prepared = orDie(device->prepareModel(model, {.threads = 1}, {}));
-      runs.push_back(std::make_unique<Run>(prepared, *model, isInMemories));
-      sides.push_back({side, [run = runs.back().get()] {
-                         return run->timeOne();
-                       }});
+    std::vector<Side> all;
+    for (int preparation = 0; preparation < kPreparations; ++preparation) {
+      std::vector<Side> sides;
+      std::vector<std::unique_ptr<Run>> runs;
+      for (const auto& [side, device] : {std::pair("in process", cpu::createCpuDevice()),
+                                         std::pair("service", service.device())}) {
+        const auto prepared = orDie(device->prepareModel(model, {.threads = 1}, {}));
+        runs.push_back(std::make_unique<Run>(prepared, *model, isInMemories));
+        sides.push_back({side, [run = runs.back().get()] {
+                           return run->timeOne();
+                         }});
+      }
+      const double turns = kInferenceTime / kPreparations / (4 * kInferences * sides[0].timeOne());
+      takeTurns(sides, kInferences, std::clamp(static_cast<int>(turns), 2, 40));
+      if (all.empty()) all.resize(sides.size());
+      for (size_t i = 0; i < sides.size(); ++i) {
+        all[i].name = sides[i].name;
+        all[i].times.insert(all[i].times.end(), sides[i].times.begin(), sides[i].times.end());
+      }
     }
-    compare(name + (isInMemories ? ", arguments in memories" : ", arguments behind pointers"),
-            std::move(sides), 20);
+    print(name + (isInMemories ? ", arguments in memories" : ", arguments behind pointers"), all);
   }
 }
 
