@@ -46,8 +46,9 @@ class F32LayerKernel final : public Kernel {
         way_ == Way::kRows ? windows_.windowBytes() : product_.taps * sizeof(float*);
     size_t tiles = kTiles;
     if (panelsTogether() < product_.panels()) {
-      const size_t inputBytes =
-          size_t{g.strideHeight} * g.strideWidth * g.groupInputChannels * sizeof(float);
+      // Of any model: the product of both strides and the channels may not fit.
+      const size_t pixels = std::min(size_t{g.strideHeight} * g.strideWidth, kInputBytesPerTask);
+      const size_t inputBytes = pixels * g.groupInputChannels * sizeof(float);
       tiles = std::max(tiles, kInputBytesPerTask / inputBytes / tileRows_);
     }
     rowsPerTask_ = tileRows_ * std::clamp<size_t>(kScratchPerTask / scratch / tileRows_, 1, tiles);

@@ -131,6 +131,15 @@ TEST_F(FloatLayerTest, LargeWindows) {
   }
 }
 
+// The product of strides and channels does not fit in 64 bits.
+TEST_F(FloatLayerTest, StridesOfAnySize) {
+  Convolution g = overPixels(1, 4, 20000);
+  g.strideHeight = g.strideWidth = 1u << 30;
+  Layer made;
+  makeConvolution(g, -kInfinity, kInfinity, 3, &made);
+  compare(made, randomFloats(4, 4), 20000, 5);
+}
+
 // The panels do not fit in a cache together, nor do the rows.
 TEST_F(FloatLayerTest, SeveralBlocksOfPanelsAndRows) {
   for (const size_t rows : {1, 2, 7, 13, 15, 49, 700}) {
