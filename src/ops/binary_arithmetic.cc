@@ -3,7 +3,8 @@
 // Quantised inputs and the output may each have a quantisation of their own. Integer results wrap;
 // integer division rounds towards negative infinity, and by zero it gives 0. TRUNCATED_DIV of the
 // extension is DIV whose integer results are cut towards zero; FLOOR_DIV, FLOOR_MOD (the remainder
-// has the divisor's sign), ATAN2 and SQUARED_DIFFERENCE take two tensors.
+// has the divisor's sign), ATAN2 and SQUARED_DIFFERENCE take two tensors. ADD, SUB, MUL and DIV
+// take TENSOR_COMPLEX64 as well, without an activation.
 #include "ops/binary_arithmetic.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "base/vector_dispatch.h"
 #include "ops/broadcast.h"
 #include "ops/broadcast_rows.h"
+#include "ops/complex_number.h"
 #include "ops/element_visitor.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
@@ -44,6 +46,10 @@ Status validateArithmetic(const Signature& signature) {
   return validateTypes(signature, kArithmeticTensors);
 }
 
+Status validateComplexArithmetic(const Signature& signature) {
+  return validateTypes(signature, kArithmeticTensors | OperandType::kTensorComplex64);
+}
+
 Status validatePow(const Signature& signature) {
   return validateTypes(signature, kFloatTensors | kIntegers);
 }
@@ -63,6 +69,9 @@ using Wrapping = std::make_unsigned_t<T>;
 
 struct Add {
   static float apply(float a, float b) { return a + b; }
+  HEARTH_INLINE static ComplexNumber applyComplex(ComplexNumber a, ComplexNumber b) {
+    return {a.real + b.real, a.imaginary + b.imaginary};
+  }
   template <typename T>
   static T applyInteger(T a, T b) {
     return static_cast<T>(Wrapping<T>(a) + Wrapping<T>(b));
@@ -71,6 +80,9 @@ struct Add {
 
 struct Sub {
   static float apply(float a, float b) { return a - b; }
+  HEARTH_INLINE static ComplexNumber applyComplex(ComplexNumber a, ComplexNumber b) {
+    return {a.real - b.real, a.imaginary - b.imaginary};
+  }
   template <typename T>
   static T applyInteger(T a, T b) {
     return static_cast<T>(Wrapping<T>(a) - Wrapping<T>(b));
@@ -79,6 +91,9 @@ struct Sub {
 
 struct Mul {
   static float apply(float a, float b) { return a * b; }
+  HEARTH_INLINE static ComplexNumber applyComplex(ComplexNumber a, ComplexNumber b) {
+    return productOf(a, b);
+  }
   template <typename T>
   static T applyInteger(T a, T b) {
     return static_cast<T>(Wrapping<T>(a) * Wrapping<T>(b));
@@ -105,6 +120,7 @@ HEARTH_INLINE inline int32_t floorQuotient(int32_t a, int32_t b) {
 
 struct Div {
   static float apply(float a, float b) { return a / b; }
+  static ComplexNumber applyComplex(ComplexNumber a, ComplexNumber b) { return quotientOf(a, b); }
   HEARTH_INLINE static int32_t applyInteger(int32_t a, int32_t b) { return floorQuotient(a, b); }
   template <typename T>
   static T applyInteger(T a, T b) {
@@ -230,6 +246,20 @@ void computeIntegers(const OperationContext& context, const BinaryParameters& p)
 }
 
 template <typename Function>
+constexpr bool kHasComplex =
+    requires(ComplexNumber number) { Function::applyComplex(number, number); };
+
+template <typename Function>
+Status executeComplex(const OperationContext& context) {
+  HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
+  mapBroadcast(context, p.outputDimensions, context.inputs[0].as<ComplexNumber>(),
+               context.inputs[1].as<ComplexNumber>(), context.outputs[0].as<ComplexNumber>(),
+               [](ComplexNumber a, ComplexNumber b)
+                   HEARTH_INLINE { return Function::applyComplex(a, b); });
+  return {};
+}
+
+template <typename Function>
 Status executeReal(OperationContext& context) {
   HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
   const RealInput a(context.inputs[0]);
@@ -289,6 +319,9 @@ void computeSymmetric16(const OperationContext& context, const BinaryParameters&
 template <typename Function>
 Status execute(OperationContext& context) {
   const OperandType type = context.outputs[0].type();
+  if constexpr (kHasComplex<Function>) {
+    if (type == OperandType::kTensorComplex64) return executeComplex<Function>(context);
+  }
   if constexpr (kIsLinear<Function>) {
     if (fitsSymmetric16<Function>(context)) {
       HEARTH_ASSIGN(const BinaryParameters p, parseBinary(context));
@@ -387,15 +420,19 @@ Result<BinaryParameters> parseBinary(const OperationContext& context) {
   if (hasActivation(context.operation->type)) {
     HEARTH_ASSIGN(p.activation, parseActivation(context, 2));
   }
+  if (context.inputs[0].type() == OperandType::kTensorComplex64 &&
+      p.activation != FusedActivation::kNone)
+    return fail(ErrorCode::kBadData, "{} has an activation, which complex numbers do not have.",
+                context.describe());
   HEARTH_ASSIGN(p.outputDimensions, broadcastInputs(context, 0, 1));
   return p;
 }
 
-const OperationDefinition kAddOperation = {OperationType::kAdd, validateArithmetic, prepare,
+const OperationDefinition kAddOperation = {OperationType::kAdd, validateComplexArithmetic, prepare,
                                            execute<Add>};
 const OperationDefinition kAtan2Operation = {OperationType::kAtan2, validateAtan2, prepare,
                                              executeReal<Atan2>};
-const OperationDefinition kDivOperation = {OperationType::kDiv, validateArithmetic, prepare,
+const OperationDefinition kDivOperation = {OperationType::kDiv, validateComplexArithmetic, prepare,
                                            execute<Div>};
 const OperationDefinition kFloorDivOperation = {OperationType::kFloorDiv, validateArithmetic,
                                                 prepare, execute<FloorDiv>};
@@ -405,14 +442,14 @@ const OperationDefinition kMaximumOperation = {OperationType::kMaximum, validate
                                                executeSelecting<Maximum>};
 const OperationDefinition kMinimumOperation = {OperationType::kMinimum, validateArithmetic, prepare,
                                                executeSelecting<Minimum>};
-const OperationDefinition kMulOperation = {OperationType::kMul, validateArithmetic, prepare,
+const OperationDefinition kMulOperation = {OperationType::kMul, validateComplexArithmetic, prepare,
                                            execute<Mul>};
 const OperationDefinition kPowOperation = {OperationType::kPow, validatePow, prepare, executePow};
 const OperationDefinition kSquaredDifferenceOperation = {
     OperationType::kSquaredDifference, validateArithmetic, prepare, executeSquaredDifference};
 const OperationDefinition kTruncatedDivOperation = {
     OperationType::kTruncatedDiv, validateArithmetic, prepare, execute<TruncatedDiv>};
-const OperationDefinition kSubOperation = {OperationType::kSub, validateArithmetic, prepare,
+const OperationDefinition kSubOperation = {OperationType::kSub, validateComplexArithmetic, prepare,
                                            execute<Sub>};
 
 }  // namespace hearth::ops

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// CAST of stored values: scale and zero point do not matter.
+// CAST of stored values: scale and zero point do not matter. A complex number becomes its real
+// part; what becomes complex has the imaginary part 0.
 #include <cmath>
 #include <concepts>
 #include <cstring>
 #include <limits>
 
 #include "base/vector_dispatch.h"
+#include "ops/complex_number.h"
 #include "ops/element_visitor.h"
 #include "ops/operation.h"
 #include "ops/prepare.h"
@@ -99,6 +101,37 @@ Status castFrom(const Tensor& input, const Tensor& output, threads::ThreadPool* 
   });
 }
 
+// Conversions of elements one by one: `From` and `To` are types of the input's and the output's
+// elements, of which convertOne() makes one of the other.
+template <typename From, typename To, typename Function>
+Status mapElements(const OperationContext& context, const Function& convertOne) {
+  const From* source = context.inputs[0].as<From>();
+  To* target = context.outputs[0].as<To>();
+  threads::forRanges(context.threadPool, context.inputs[0].elementCount(),
+                     threads::grainOf(sizeof(From)), [&](uint64_t begin, uint64_t end) {
+                       for (uint64_t i = begin; i < end; ++i) target[i] = convertOne(source[i]);
+                     });
+  return {};
+}
+
+Status castFromComplex(const OperationContext& context) {
+  const OperandType type = context.outputs[0].type();
+  if (type == OperandType::kTensorBool8)
+    return mapElements<ComplexNumber, uint8_t>(
+        context, [](ComplexNumber number) -> uint8_t { return number.real != 0; });
+  return visitElementType(type, [&]<typename To>(std::type_identity<To>) {
+    return mapElements<ComplexNumber, To>(
+        context, [](ComplexNumber number) { return convert<To>(number.real); });
+  });
+}
+
+Status castToComplex(const OperationContext& context) {
+  return visitElementType(context.inputs[0].type(), [&]<typename From>(std::type_identity<From>) {
+    return mapElements<From, ComplexNumber>(
+        context, [](From value) { return ComplexNumber{static_cast<float>(value), 0}; });
+  });
+}
+
 Status execute(OperationContext& context) {
   const Tensor& input = context.inputs[0];
   const Tensor& output = context.outputs[0];
@@ -106,6 +139,8 @@ Status execute(OperationContext& context) {
     std::memcpy(output.data, input.data, input.elementCount() * graph::elementSize(input.type()));
     return {};
   }
+  if (input.type() == OperandType::kTensorComplex64) return castFromComplex(context);
+  if (output.type() == OperandType::kTensorComplex64) return castToComplex(context);
   return visitElementType(input.type(), [&]<typename From>(std::type_identity<From>) {
     return castFrom<From>(input, output, context.threadPool);
   });

@@ -105,5 +105,131 @@ TEST(ComplexPartsTest, MagnitudesOfFarNumbers) {
   EXPECT_THAT(found, ElementsAre(3e38f, testing::FloatEq(5e-30f), INFINITY));
 }
 
+std::vector<Complex> combine(OperationType type, Dimensions leftShape, std::vector<Complex> left,
+                             Dimensions rightShape, std::vector<Complex> right,
+                             int32_t activation = 0) {
+  OperationBuilder builder(type);
+  builder.input(OperationBuilder::tensor(kComplex, std::move(leftShape)), std::move(left))
+      .input(OperationBuilder::tensor(kComplex, std::move(rightShape)), std::move(right))
+      .scalar(activation)
+      .output(kComplex);
+  return builder.run() ? builder.result<Complex>() : std::vector<Complex>();
+}
+
+TEST(ComplexArithmeticTest, CombinesBothParts) {
+  const std::vector<Complex> left = {{1, 2}, {-3, 0.5f}};
+  const std::vector<Complex> right = {{3, -1}, {0, 2}};
+  EXPECT_THAT(combine(OperationType::kAdd, {2}, left, {2}, right),
+              ElementsAre(Complex(4, 1), Complex(-3, 2.5f)));
+  EXPECT_THAT(combine(OperationType::kSub, {2}, left, {2}, right),
+              ElementsAre(Complex(-2, 3), Complex(-3, -1.5f)));
+  EXPECT_THAT(combine(OperationType::kMul, {2}, left, {2}, right),
+              ElementsAre(Complex(5, 5), Complex(-1, -6)));
+  EXPECT_THAT(combine(OperationType::kDiv, {2}, left, {2}, {{1, 1}, {0, 2}}),
+              ElementsAre(Complex(1.5f, 0.5f), Complex(0.25f, 1.5f)));
+}
+
+TEST(ComplexArithmeticTest, Broadcasts) {
+  EXPECT_THAT(combine(OperationType::kMul, {2, 1}, {{0, 1}, {2, 0}}, {3}, {{1, 0}, {0, 1}, {1, 1}}),
+              ElementsAre(Complex(0, 1), Complex(-1, 0), Complex(-1, 1), Complex(2, 0),
+                          Complex(0, 2), Complex(2, 2)));
+}
+
+TEST(ComplexArithmeticTest, DividesFarNumbers) {
+  EXPECT_THAT(combine(OperationType::kDiv, {2}, {{0x3p100f, 0x3p100f}, {0x1p-100f, 0}}, {2},
+                      {{0x1p100f, 0x1p100f}, {0x1p-99f, 0}}),
+              ElementsAre(Complex(3, 0), Complex(0.5f, 0)));
+}
+
+TEST(ComplexArithmeticTest, RefusesActivationsAndOtherOperations) {
+  for (const int32_t activation : {1, 2, 3, 4, -1})
+    EXPECT_THAT(combine(OperationType::kAdd, {1}, {1}, {1}, {1}, activation), ElementsAre());
+  for (const OperationType type : {OperationType::kMaximum, OperationType::kFloorDiv,
+                                   OperationType::kPow, OperationType::kSquaredDifference}) {
+    OperationBuilder builder(type);
+    builder.input(OperationBuilder::tensor(kComplex, {1}), std::vector<Complex>{1})
+        .input(OperationBuilder::tensor(kComplex, {1}), std::vector<Complex>{1})
+        .output(kComplex);
+    EXPECT_FALSE(builder.validate()) << graph::nameOf(type);
+  }
+}
+
+template <typename To, typename From>
+std::vector<To> castTo(OperandType from, OperandType to, std::vector<From> values) {
+  OperationBuilder builder(OperationType::kCast);
+  const auto operand = [](OperandType type, Dimensions dimensions) {
+    return OperationBuilder::tensor(type, std::move(dimensions),
+                                    graph::isQuantized(type) ? 0.5f : 0.0f);
+  };
+  const auto count = static_cast<uint32_t>(values.size());
+  builder.input(operand(from, {count}), std::move(values)).output(operand(to, {}));
+  EXPECT_TRUE(builder.run());
+  return builder.result<To>();
+}
+
+TEST(ComplexCastTest, TakesTheRealPart) {
+  const std::vector<Complex> values = {{1.5f, 9}, {-2, 1}, {0, 3}};
+  EXPECT_THAT(castTo<float>(kComplex, kFloat, values), ElementsAre(1.5f, -2, 0));
+  EXPECT_THAT(castTo<double>(kComplex, OperandType::kTensorFloat64, values),
+              ElementsAre(1.5, -2, 0));
+  EXPECT_THAT(castTo<Half>(kComplex, OperandType::kTensorFloat16, values),
+              ElementsAre(Half(1.5f), Half(-2.0f), Half(0.0f)));
+  EXPECT_THAT(castTo<int32_t>(kComplex, kInt32, values), ElementsAre(1, -2, 0));
+  EXPECT_THAT(castTo<uint8_t>(kComplex, kUint8, values), ElementsAre(1, 0, 0));
+  EXPECT_THAT(castTo<uint8_t>(kComplex, kBool8, values), ElementsAre(1, 1, 0));
+  EXPECT_THAT(castTo<Complex>(kComplex, kComplex, values), testing::ElementsAreArray(values));
+}
+
+TEST(ComplexCastTest, GivesTheImaginaryPartZero) {
+  EXPECT_THAT(castTo<Complex>(kFloat, kComplex, std::vector<float>{1.5f, -INFINITY}),
+              ElementsAre(Complex(1.5f, 0), Complex(-INFINITY, 0)));
+  EXPECT_THAT(castTo<Complex>(kInt64, kComplex, std::vector<int64_t>{-7}),
+              ElementsAre(Complex(-7, 0)));
+  EXPECT_THAT(castTo<Complex>(kBool8, kComplex, std::vector<uint8_t>{1, 0}),
+              ElementsAre(Complex(1, 0), Complex(0, 0)));
+  EXPECT_THAT(castTo<Complex>(OperandType::kTensorFloat16, kComplex, std::vector<Half>{Half(2.5f)}),
+              ElementsAre(Complex(2.5f, 0)));
+}
+
+// Operations that move elements take complex numbers like any other.
+TEST(ComplexMovesTest, MoveBothParts) {
+  const std::vector<Complex> values = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
+  const auto matrix = [&] {
+    return OperationBuilder::tensor(kComplex, {2, 2});
+  };
+  OperationBuilder transpose(OperationType::kTranspose);
+  transpose.input(matrix(), values).input({2}, std::vector<int32_t>{1, 0}).output(kComplex);
+  ASSERT_TRUE(transpose.run());
+  EXPECT_THAT(transpose.result<Complex>(), ElementsAre(values[0], values[2], values[1], values[3]));
+
+  OperationBuilder slice(OperationType::kSlice);
+  slice.input(matrix(), values)
+      .input({2}, std::vector<int32_t>{0, 1})
+      .input({2}, std::vector<int32_t>{2, 1})
+      .output(kComplex);
+  ASSERT_TRUE(slice.run());
+  EXPECT_THAT(slice.result<Complex>(), ElementsAre(values[1], values[3]));
+
+  OperationBuilder join(OperationType::kConcatenation);
+  join.input(matrix(), values).input(matrix(), values).scalar(1).output(kComplex);
+  ASSERT_TRUE(join.run());
+  EXPECT_THAT(join.result<Complex>(), ElementsAre(values[0], values[1], values[0], values[1],
+                                                  values[2], values[3], values[2], values[3]));
+
+  OperationBuilder pack(OperationType::kPack);
+  pack.scalar(1).input(matrix(), values).input(matrix(), values).output(kComplex);
+  ASSERT_TRUE(pack.run());
+  EXPECT_EQ(pack.dimensions(), (Dimensions{2, 2, 2}));
+
+  OperationBuilder select(OperationType::kSelectV2);
+  select.input(OperationBuilder::tensor(kBool8, {2}), std::vector<uint8_t>{1, 0})
+      .input(matrix(), values)
+      .input(OperationBuilder::tensor(kComplex, {1}), std::vector<Complex>{{0, -1}})
+      .output(kComplex);
+  ASSERT_TRUE(select.run());
+  EXPECT_THAT(select.result<Complex>(),
+              ElementsAre(values[0], Complex(0, -1), values[2], Complex(0, -1)));
+}
+
 }  // namespace
 }  // namespace hearth::ops

@@ -413,6 +413,26 @@ const Case kCases[] = {
            .run();
      },
      true, true},
+    {"ComplexArithmetic",
+     [](Random& r) {
+       const OperationType types[] = {OperationType::kAdd, OperationType::kSub, OperationType::kMul,
+                                      OperationType::kDiv};
+       return Mutator(types[r() % 4], r)
+           .tensor(OperandType::kTensorComplex64, {2, 1, 4})
+           .tensor(OperandType::kTensorComplex64, {3, 1})
+           .ints({0})
+           .output(OperandType::kTensorComplex64)
+           .run();
+     }},
+    {"ComplexCast",
+     [](Random& r) {
+       const bool isFrom = r() % 2 != 0;
+       return Mutator(OperationType::kCast, r)
+           .tensor(isFrom ? OperandType::kTensorComplex64 : kFloat, {2, 3})
+           .output(isFrom ? kFloat : OperandType::kTensorComplex64)
+           .run();
+     },
+     false, false},
     {"SquaredDifference",
      [](Random& r) {
        const OperandType type = r() % 2 ? kInt8 : OperandType::kTensorInt32;

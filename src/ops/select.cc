@@ -105,13 +105,20 @@ void selectBroadcast(const OperationContext& context, const Dimensions& dimensio
       });
 }
 
+// Calls visitor(std::type_identity<T>()) with a type of the size of an element. Complex numbers are
+// moved as integers.
+template <typename Visitor>
+Status visitMovedType(OperandType type, const Visitor& visitor) {
+  if (type == OperandType::kTensorComplex64) return visitor(std::type_identity<uint64_t>());
+  return visitElementType(type, visitor);
+}
+
 Status executeBroadcast(OperationContext& context) {
   HEARTH_ASSIGN(const Dimensions dimensions, broadcastAll(context));
-  return visitElementType(context.inputs[1].type(),
-                          [&]<typename T>(std::type_identity<T>) -> Status {
-                            selectBroadcast<T>(context, dimensions);
-                            return {};
-                          });
+  return visitMovedType(context.inputs[1].type(), [&]<typename T>(std::type_identity<T>) -> Status {
+    selectBroadcast<T>(context, dimensions);
+    return {};
+  });
 }
 
 template <typename T>
@@ -144,11 +151,10 @@ void selectElements(const OperationContext& context) {
 }
 
 Status execute(OperationContext& context) {
-  return visitElementType(context.inputs[1].type(),
-                          [&]<typename T>(std::type_identity<T>) -> Status {
-                            selectElements<T>(context);
-                            return {};
-                          });
+  return visitMovedType(context.inputs[1].type(), [&]<typename T>(std::type_identity<T>) -> Status {
+    selectElements<T>(context);
+    return {};
+  });
 }
 
 }  // namespace

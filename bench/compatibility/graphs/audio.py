@@ -60,6 +60,12 @@ op("rfft2d", lambda x: tf.signal.rfft2d(x), f32(2, 8, 16))
 op("rfft2d real and imaginary",
    lambda x: (tf.math.real(tf.signal.rfft2d(x)), tf.math.imag(tf.signal.rfft2d(x))), f32(2, 4, 8))
 op("rfft2d absolute", lambda x: tf.abs(tf.signal.rfft2d(x, [16, 8])), f32(1, 12, 6))
+op("rfft2d real part", lambda x: tf.cast(tf.signal.rfft2d(x), tf.float32), f32(2, 4, 8))
+op("complex product", lambda x, y: tf.cast(
+    tf.signal.rfft2d(x) * tf.cast(y, tf.complex64), tf.float32), f32(2, 4, 8), f32(2, 4, 5))
+op("complex moves", lambda x: tf.math.imag(tf.transpose(tf.reshape(
+    tf.concat([tf.signal.rfft2d(x)[:, 1:], tf.signal.rfft2d(x)[:, :2]], 1), [2, 25]))),
+   f32(2, 4, 8))
 op("stft", lambda x: tf.abs(tf.signal.stft(x, 64, 32)), f32(2, 256))
 op("frames", lambda x: tf.signal.frame(x, 16, 8), f32(2, 64))
 op("overlap and add", lambda x: tf.signal.overlap_and_add(x, 4), f32(2, 6, 8))

@@ -39,6 +39,30 @@ To convert(From value) {
     return static_cast<To>(value);
 }
 
+// A complex number becomes its real part, a float32.
+Status castFromComplex(const Tensor& input, const Tensor& output, int64_t count) {
+  if (output.type() == OperandType::kTensorBool8) {
+    for (int64_t i = 0; i < count; ++i)
+      storeAs<uint8_t>(output, i, loadAs<float>(input, 2 * i) != 0 ? 1 : 0);
+    return {};
+  }
+  return visitElementType(output.type(), [&]<typename To>(std::type_identity<To>) -> Status {
+    for (int64_t i = 0; i < count; ++i)
+      storeAs<To>(output, i, convert<To>(loadAs<float>(input, 2 * i)));
+    return {};
+  });
+}
+
+Status castToComplex(const Tensor& input, const Tensor& output, int64_t count) {
+  return visitElementType(input.type(), [&]<typename From>(std::type_identity<From>) -> Status {
+    for (int64_t i = 0; i < count; ++i) {
+      storeAs(output, 2 * i, static_cast<float>(loadAs<From>(input, i)));
+      storeAs(output, 2 * i + 1, 0.0f);
+    }
+    return {};
+  });
+}
+
 }  // namespace
 
 Status cast(const OperationContext& context) {
@@ -49,6 +73,8 @@ Status cast(const OperationContext& context) {
     for (int64_t i = 0; i < count; ++i) copyElement(input, i, output, i);
     return {};
   }
+  if (input.type() == OperandType::kTensorComplex64) return castFromComplex(input, output, count);
+  if (output.type() == OperandType::kTensorComplex64) return castToComplex(input, output, count);
   return visitElementType(input.type(), [&]<typename From>(std::type_identity<From>) -> Status {
     if (output.type() == OperandType::kTensorBool8) {
       for (int64_t i = 0; i < count; ++i)

@@ -2,6 +2,7 @@
 // Operations on each element by itself, or on pairs of elements of two tensors that are broadcast.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <numbers>
 
@@ -128,6 +129,31 @@ double pairOf(OperationType type, double a, double b) {
   }
 }
 
+using Complex = std::complex<double>;
+
+Complex complexAt(const Tensor& tensor, int64_t place) {
+  return {loadAs<float>(tensor, 2 * place), loadAs<float>(tensor, 2 * place + 1)};
+}
+
+// The operator of std::complex makes infinities of some products that are NaN by this definition.
+Complex productOf(Complex a, Complex b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+Complex complexPairOf(OperationType type, Complex a, Complex b) {
+  switch (type) {
+    case OperationType::kAdd:
+      return a + b;
+    case OperationType::kSub:
+      return a - b;
+    case OperationType::kMul:
+      return productOf(a, b);
+    default:
+      // DIV.
+      return productOf(a, std::conj(b)) / std::norm(b);
+  }
+}
+
 // Division by 0 gives 0. The least integer divided by -1 is that integer.
 int64_t quotientOf(int64_t a, int64_t b, bool isFloor) {
   if (b == 0) return 0;
@@ -231,6 +257,14 @@ Status computeBinary(const OperationContext& context) {
   const Tensor& b = context.inputs[1];
   const Tensor& output = context.outputs[0];
   const bool areIntegers = isInteger(output.type());
+  if (output.type() == OperandType::kTensorComplex64) {
+    forEachPair(context, [&](int64_t place, int64_t placeA, int64_t placeB) {
+      const Complex value = complexPairOf(type, complexAt(a, placeA), complexAt(b, placeB));
+      storeAs(output, 2 * place, static_cast<float>(value.real()));
+      storeAs(output, 2 * place + 1, static_cast<float>(value.imag()));
+    });
+    return {};
+  }
   forEachPair(context, [&](int64_t place, int64_t placeA, int64_t placeB) {
     if (!areIntegers)
       return putReal(

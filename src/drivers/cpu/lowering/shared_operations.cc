@@ -18,6 +18,7 @@ Result<bool> lowerNumbers(PlanBuilder* builder) {
     case OperandType::kTensorInt32:
     case OperandType::kTensorInt64:
     case OperandType::kTensorBool8:
+    case OperandType::kTensorComplex64:
       return lowerShared(builder);
     default:
       return false;

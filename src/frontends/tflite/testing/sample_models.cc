@@ -367,7 +367,17 @@ ModelWriter spectrum() {
     model.addOperator(code, {complex}, {parts.back()});
   }
   parts.push_back(complex);
-  model.setArguments({frames}, parts);
+  // A filter in the frequency domain, of which the real part is kept.
+  const int32_t gains = model.addTensor(TensorType::FLOAT32, {5});
+  const int32_t filter = model.addTensor(TensorType::COMPLEX64, {5});
+  model.addOperator(BuiltinOperator::CAST, {gains}, {filter});
+  const int32_t filtered = model.addTensor(TensorType::COMPLEX64, {2, 1, 5});
+  model.addOperator(BuiltinOperator::MUL, {complex, filter}, {filtered});
+  const int32_t turned = model.addTensor(TensorType::COMPLEX64, {5, 2, 1});
+  model.addOperator(BuiltinOperator::TRANSPOSE, {filtered, model.ints({2, 0, 1})}, {turned});
+  parts.push_back(model.addTensor(TensorType::FLOAT32, {5, 2, 1}));
+  model.addOperator(BuiltinOperator::CAST, {turned}, {parts.back()});
+  model.setArguments({frames, gains}, parts);
   return model;
 }
 
@@ -641,6 +651,45 @@ ModelWriter controlFlow() {
   return model;
 }
 
+// As converters of TensorFlow 1 wrote a picture that is enlarged to twice its size: no shape behind
+// the input is known.
+ModelWriter unsaidShapes() {
+  ModelWriter model;
+  const auto unknown = [&](TensorType type) {
+    return model.addTensor(type, {});
+  };
+  const int32_t picture = model.addTensor(TensorType::FLOAT32, {1, 2, 3, 1});
+  const int32_t shape = unknown(TensorType::INT32);
+  model.addOperator(BuiltinOperator::SHAPE, {picture}, {shape});
+  std::vector<int32_t> sides;
+  schema::StridedSliceOptionsT one;
+  one.shrink_axis_mask = 1;
+  for (const int32_t axis : {1, 2}) {
+    const int32_t side = unknown(TensorType::INT32);
+    model.addOperator(BuiltinOperator::STRIDED_SLICE,
+                      {shape, model.ints({axis}), model.ints({axis + 1}), model.ints({1})}, {side},
+                      one);
+    sides.push_back(unknown(TensorType::INT32));
+    model.addOperator(BuiltinOperator::MUL, {side, model.ints({2})}, {sides.back()});
+  }
+  const int32_t size = unknown(TensorType::INT32);
+  schema::PackOptionsT pack;
+  pack.values_count = 2;
+  model.addOperator(BuiltinOperator::PACK, sides, {size}, pack);
+  const int32_t list = unknown(TensorType::INT32);
+  model.addOperator(BuiltinOperator::RESHAPE, {size, model.ints({2})}, {list});
+  const int32_t enlarged = unknown(TensorType::FLOAT32);
+  model.addOperator(BuiltinOperator::RESIZE_NEAREST_NEIGHBOR, {picture, list}, {enlarged});
+  const int32_t joined = unknown(TensorType::FLOAT32);
+  schema::ConcatenationOptionsT concatenation;
+  concatenation.axis = 3;
+  model.addOperator(BuiltinOperator::CONCATENATION, {enlarged, enlarged}, {joined}, concatenation);
+  const int32_t mean = unknown(TensorType::FLOAT32);
+  model.addOperator(BuiltinOperator::MEAN, {joined, model.ints({0, 1, 2, 3})}, {mean});
+  model.setArguments({picture}, {joined, mean});
+  return model;
+}
+
 }  // namespace
 
 void addWhile(ModelWriter* model) {
@@ -692,6 +741,7 @@ std::vector<SampleModel> sampleModels() {
           {"custom", custom().write()},
           {"open_sizes", openSizes().write()},
           {"segments", segments().write()},
+          {"unsaid_shapes", unsaidShapes().write()},
           {"resources", resources().write()},
           {"control_flow", controlFlow().write()}};
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "frontends/tflite/testing/import_testing.h"
+#include "ops/operation.h"
 
 namespace hearth::tflite {
 namespace {
@@ -162,6 +163,24 @@ TEST(ElementwiseTranslators, ComplexNumbers) {
   EXPECT_THAT(
       linesOf(*import(model).model),
       ElementsAre("RFFT2D t0 t1 -> t2", "COMPLEX_ABS t2 -> t3", "REAL t2 -> t4", "IMAG t2 -> t5"));
+}
+
+TEST(ElementwiseTranslators, ComplexArithmetic) {
+  ModelWriter model;
+  model.addTensor(TensorType::COMPLEX64, {2, 3});
+  model.addTensor(TensorType::FLOAT32, {3});
+  model.addTensor(TensorType::COMPLEX64, {3});
+  for (int i = 0; i < 2; ++i) model.addTensor(TensorType::COMPLEX64, {2, 3});
+  model.addTensor(TensorType::FLOAT32, {2, 3});
+  model.addOperator(BuiltinOperator::CAST, {1}, {2});
+  model.addOperator(BuiltinOperator::MUL, {0, 2}, {3});
+  model.addOperator(BuiltinOperator::SUB, {3, 0}, {4});
+  model.addOperator(BuiltinOperator::CAST, {4}, {5});
+  model.setArguments({0, 1}, {5});
+  const auto imported = import(model);
+  EXPECT_THAT(linesOf(*imported.model), ElementsAre("CAST t1 -> t2", "MUL t0 t2 0 -> t3",
+                                                    "SUB t3 t0 0 -> t4", "CAST t4 -> t5"));
+  EXPECT_TRUE(ops::validateOperations(*imported.model));
 }
 
 TEST(ElementwiseTranslators, UnsignedProductsAreThoseOfSignedNumbers) {

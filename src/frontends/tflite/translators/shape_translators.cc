@@ -50,10 +50,23 @@ Result<uint32_t> asList(OperatorView& view, uint32_t ints) {
   return list;
 }
 
+// Whether the file leaves out the rank of a RESHAPE's output and its arguments hold a shape of rank
+// 1 or more.
+bool hasShapeOfSomeRank(OperatorView& view, uint32_t target) {
+  if (!view.builder().isRankUnsaid(target)) return false;
+  const auto* options = view.options<schema::ReshapeOptions>().new_shape();
+  if (options != nullptr && options->size() != 0) return true;
+  if (!view.hasInput(1)) return false;
+  const auto shape = view.input(1);
+  if (!shape) return false;
+  const graph::Operand& operand = view.operand(*shape);
+  return !operand.isRankZeroTensor && operand.dimensions != graph::Dimensions{0};
+}
+
 Status translateReshape(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t target, view.output(0));
-  if (view.operand(target).isRankZeroTensor) {
+  if (view.operand(target).isRankZeroTensor && !hasShapeOfSomeRank(view, target)) {
     // A shape without elements cannot be an operand.
     HEARTH_ASSIGN(const uint32_t axes, view.builder().omitted(OperandType::kTensorInt32));
     return view.emit(OperationType::kSqueeze, {input, axes}, {target});
@@ -314,6 +327,10 @@ Status translateShape(OperatorView& view, OperationType type) {
   const graph::Operand& source = view.operand(input);
   graph::Operand& result = view.builder().operand(target);
   const bool isWide = result.type == OperandType::kTensorInt64;
+  if (view.builder().isRankUnsaid(target) && !source.dimensions.empty()) {
+    result.dimensions = {static_cast<uint32_t>(source.dimensions.size())};
+    result.isRankZeroTensor = false;
+  }
   if (!graph::isFullySpecified(source) || (!isWide && result.type != OperandType::kTensorInt32) ||
       result.dimensions != graph::Dimensions{static_cast<uint32_t>(source.dimensions.size())})
     return view.emit(type, {input}, {target});

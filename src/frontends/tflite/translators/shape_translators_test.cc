@@ -16,7 +16,9 @@ TEST(ShapeTranslators, ReshapeForms) {
   model.addOperator(BuiltinOperator::RESHAPE, {0}, {2}, options);
   EXPECT_THAT(translate(model), ElementsAre("RESHAPE t0 t3 -> t1", "RESHAPE t0 {-1} -> t2"));
 
+  // The file says that the result is a scalar.
   FloatModel scalar({{1}}, {{}});
+  scalar.subgraph().tensors[1]->has_rank = true;
   scalar.addOperator(BuiltinOperator::RESHAPE, {0}, {1}, options);
   EXPECT_THAT(translate(scalar), ElementsAre("SQUEEZE t0 - -> t1"));
 }

@@ -13,6 +13,7 @@
 #include "frontends/tflite/reader/two_bit_constant.h"
 #include "frontends/tflite/translators/operator_view.h"
 #include "frontends/tflite/translators/translators.h"
+#include "frontends/tflite/translators/unsaid_shapes.h"
 
 namespace hearth::tflite {
 
@@ -522,7 +523,9 @@ Result<uint32_t> SubgraphBuilder::temporaryLike(uint32_t index) {
   copy.lifetime = Lifetime::kTemporary;
   copy.location = {};
   copy.name.clear();
-  return addOperand(std::move(copy));
+  HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(copy)));
+  if (unsaidRanks_.contains(index)) unsaidRanks_.insert(added);
+  return added;
 }
 
 Result<uint32_t> SubgraphBuilder::omitted(OperandType type) {
@@ -621,8 +624,6 @@ Result<std::vector<int64_t>> SubgraphBuilder::constantInts(uint32_t index) {
 
 Status SubgraphBuilder::emit(OperationType type, std::vector<uint32_t> inputs,
                              std::vector<uint32_t> outputs, std::string name) {
-  HEARTH_TRY(model_.charge(sizeof(graph::Operation) + name.size() +
-                           (inputs.size() + outputs.size()) * sizeof(uint32_t)));
   const auto hasUnknownRank = [this](uint32_t index) {
     const graph::Operand& source = operand(index);
     return source.lifetime == Lifetime::kTemporary && source.dimensions.empty() &&
@@ -630,25 +631,53 @@ Status SubgraphBuilder::emit(OperationType type, std::vector<uint32_t> inputs,
   };
   if (std::ranges::any_of(inputs, hasUnknownRank))
     for (const uint32_t output : outputs) forgetUnsaidRank(output);
-  result_.operations.push_back({.type = type,
+  graph::Operation operation = {.type = type,
                                 .inputs = std::move(inputs),
                                 .outputs = std::move(outputs),
-                                .name = std::move(name)});
+                                .name = std::move(name)};
+  if (!unsaidRanks_.empty()) {
+    setUnsaidShapes(model_.model(), &result_, operation, unsaidRanks_);
+    HEARTH_ASSIGN(const bool isConstant, becomesConstant(operation));
+    if (isConstant) return {};
+  }
+  return append(std::move(operation));
+}
+
+Status SubgraphBuilder::append(graph::Operation operation) {
+  HEARTH_TRY(
+      model_.charge(sizeof(graph::Operation) + operation.name.size() +
+                    (operation.inputs.size() + operation.outputs.size()) * sizeof(uint32_t)));
+  result_.operations.push_back(std::move(operation));
   return {};
+}
+
+Result<bool> SubgraphBuilder::becomesConstant(const graph::Operation& operation) {
+  const auto isTemporary = [this](uint32_t index) {
+    return operand(index).lifetime == Lifetime::kTemporary;
+  };
+  if (!std::ranges::all_of(operation.outputs, isTemporary)) return false;
+  const auto values = computedShape(model_.model(), result_, operation);
+  if (!values) return false;
+  for (size_t i = 0; i < values->size(); ++i) {
+    graph::Operand& output = operand(operation.outputs[i]);
+    HEARTH_ASSIGN(output.location, model_.copyConstant((*values)[i]));
+    output.lifetime = Lifetime::kConstantCopy;
+  }
+  return true;
 }
 
 Status SubgraphBuilder::emitCopy(uint32_t from, uint32_t to, std::string name) {
   const graph::Operand& source = operand(from);
   // RESHAPE and SQUEEZE take every type, CAST takes every shape.
   if (!graph::isFullySpecified(source))
-    return emit(OperationType::kCast, {from}, {to}, std::move(name));
+    return append({OperationType::kCast, {from}, {to}, std::move(name)});
   if (source.isRankZeroTensor) {
     HEARTH_ASSIGN(const uint32_t axes, omitted(OperandType::kTensorInt32));
-    return emit(OperationType::kSqueeze, {from, axes}, {to}, std::move(name));
+    return append({OperationType::kSqueeze, {from, axes}, {to}, std::move(name)});
   }
   const std::vector<int32_t> shape(source.dimensions.begin(), source.dimensions.end());
   HEARTH_ASSIGN(const uint32_t dimensions, intTensor(shape));
-  return emit(OperationType::kReshape, {from, dimensions}, {to}, std::move(name));
+  return append({OperationType::kReshape, {from, dimensions}, {to}, std::move(name)});
 }
 
 }  // namespace hearth::tflite

@@ -61,6 +61,8 @@ class SubgraphBuilder {
   // Makes the rank of an operand unknown if the file does not say it. A shape without dimensions is
   // that of a scalar, of a tensor of unknown rank, or, in older files, of either.
   void forgetUnsaidRank(uint32_t operand);
+  // Whether the operand has no dimensions only because the file does not say its rank.
+  bool isRankUnsaid(uint32_t operand) const { return unsaidRanks_.contains(operand); }
 
   Result<uint32_t> addOperand(graph::Operand operand);
   Result<uint32_t> temporaryLike(uint32_t operand);
@@ -79,7 +81,8 @@ class SubgraphBuilder {
   Result<std::vector<int64_t>> constantInts(uint32_t operand);
 
   // What is computed from a tensor of unknown rank is of unknown rank, too, if the file does not
-  // say its own.
+  // say its own. In files that leave ranks out, the operation says the shapes of such outputs, and
+  // shapes that are computed from constants become constants.
   Status emit(graph::OperationType type, std::vector<uint32_t> inputs,
               std::vector<uint32_t> outputs, std::string name);
   // Registers a resource variable under the name that VAR_HANDLE gives it.
@@ -127,6 +130,8 @@ class SubgraphBuilder {
   Result<uint32_t> createOperand(int64_t index, const schema::Tensor& tensor);
   Result<uint32_t> addScalar(graph::OperandType type, std::span<const uint8_t> bytes);
   Status setValue(const BufferRange& range, const std::string& name, graph::Operand* operand);
+  Status append(graph::Operation operation);
+  Result<bool> becomesConstant(const graph::Operation& operation);
   Status addInputs();
   Status translateOperators();
   Status addOutputs();
