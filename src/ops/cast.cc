@@ -9,6 +9,7 @@
 #include "base/vector_dispatch.h"
 #include "ops/complex_number.h"
 #include "ops/element_visitor.h"
+#include "ops/half.h"
 #include "ops/operation.h"
 #include "ops/prepare.h"
 #include "ops/registry.h"
@@ -96,6 +97,10 @@ Status castFrom(const Tensor& input, const Tensor& output, threads::ThreadPool* 
     return forParts([=](uint64_t begin, uint64_t end) {
       if constexpr (std::is_same_v<From, float> && std::is_same_v<To, int32_t>)
         return truncateFloats(source + begin, target + begin, end - begin);
+      if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, float>)
+        return widenHalves(source + begin, end - begin, target + begin);
+      if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>)
+        return narrowFloats(source + begin, end - begin, target + begin);
       for (uint64_t i = begin; i < end; ++i) target[i] = convert<To>(source[i]);
     });
   });

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/vector_dispatch.h"
+#include "ops/half.h"
 #include "ops/operation.h"
 #include "ops/prepare.h"
 #include "ops/real_values.h"
@@ -40,9 +41,21 @@ Status dequantizeInto(const OperationContext& context) {
   return {};
 }
 
+Status widenInto(const OperationContext& context) {
+  const Half* source = context.inputs[0].as<Half>();
+  float* target = context.outputs[0].as<float>();
+  threads::forRanges(context.threadPool, context.inputs[0].elementCount(),
+                     threads::grainOf(sizeof(float)), [=](uint64_t begin, uint64_t end) {
+                       widenHalves(source + begin, end - begin, target + begin);
+                     });
+  return {};
+}
+
 Status execute(OperationContext& context) {
   if (context.outputs[0].type() == OperandType::kTensorFloat32) {
     switch (context.inputs[0].type()) {
+      case OperandType::kTensorFloat16:
+        return widenInto(context);
       case OperandType::kTensorQuant8Asymm:
         return dequantizeInto<uint8_t>(context);
       case OperandType::kTensorQuant8AsymmSigned:

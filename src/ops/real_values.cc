@@ -84,7 +84,7 @@ RealInput::RealInput(const Tensor& tensor) : size_(tensor.elementCount()) {
   switch (type) {
     case OperandType::kTensorFloat16:
     case OperandType::kFloat16:
-      for (size_t i = 0; i < size_; ++i) copy_[i] = static_cast<float>(tensor.as<Half>()[i]);
+      widenHalves(tensor.as<Half>(), size_, copy_.data());
       break;
     case OperandType::kTensorQuant8Asymm:
       dequantizeAll<uint8_t>(tensor, &copy_);
@@ -123,7 +123,7 @@ RealOutput::RealOutput(const Tensor& tensor) : tensor_(tensor), size_(tensor.ele
 void RealOutput::store() {
   switch (tensor_.type()) {
     case OperandType::kTensorFloat16:
-      for (size_t i = 0; i < size_; ++i) tensor_.as<Half>()[i] = static_cast<Half>(buffer_[i]);
+      narrowFloats(buffer_.data(), size_, tensor_.as<Half>());
       break;
     case OperandType::kTensorQuant8Asymm:
       quantizeAll<uint8_t>(buffer_, tensor_);

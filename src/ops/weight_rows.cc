@@ -68,8 +68,7 @@ void WeightRows::read(uint64_t row, float* target) const {
       std::copy_n(weights_.as<float>() + first, rowSize_, target);
       return;
     case OperandType::kTensorFloat16:
-      std::transform(weights_.as<Half>() + first, weights_.as<Half>() + first + rowSize_, target,
-                     [](Half value) { return static_cast<float>(value); });
+      widenHalves(weights_.as<Half>() + first, rowSize_, target);
       return;
     default:
       break;
