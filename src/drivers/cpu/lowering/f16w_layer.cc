@@ -179,10 +179,23 @@ bool typesFit(PlanBuilder* builder, const Convolution& g) {
          (g.bias == UINT32_MAX || (builder->constants().isWeight(g.bias) && isFloat(g.bias)));
 }
 
+// Whether to keep the weights in 16 bits. Small ones stay in a cache, where float32 products are
+// faster: they need no conversion and read rows as they lie. Large ones take half the memory, and
+// with few rows half the time, since reading them is what takes it.
+bool isWorthHalves(const Convolution& g, size_t rows) {
+  constexpr size_t kFewRows = 4;
+  constexpr uint64_t kLargeForFewRows = uint64_t{512} << 10;
+  constexpr uint64_t kLarge = uint64_t{4} << 20;
+  const uint64_t bytes = sizeof(float) * uint64_t{g.kernelHeight} * g.kernelWidth *
+                         g.groupInputChannels * g.groupOutputChannels;
+  return bytes > (rows <= kFewRows ? kLargeForFewRows : kLarge);
+}
+
 }  // namespace
 
 Result<bool> addF16wLayer(PlanBuilder* builder, const Convolution& g, const char* kind) {
-  if (!typesFit(builder, g)) return false;
+  const size_t rows = g.batch * g.outputHeight * g.outputWidth;
+  if (!typesFit(builder, g) || !isWorthHalves(g, rows)) return false;
   const uint32_t halves = builder->constants().converted(g.filter)->source();
   const size_t channels = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
   const size_t channelBytes = channels * sizeof(uint16_t);
@@ -208,7 +221,7 @@ Result<bool> addF16wLayer(PlanBuilder* builder, const Convolution& g, const char
     c.product.lowest = floats.lowest;
     c.product.highest = floats.highest;
     c.product.outputStride = g.groupOutputChannels;
-    c.rows = g.batch * g.outputHeight * g.outputWidth;
+    c.rows = rows;
     c.kind = kind;
     if (weights != nullptr)
       c.weights = reinterpret_cast<const uint16_t*>(weights + range.first * channelBytes);

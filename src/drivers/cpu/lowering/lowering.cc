@@ -226,26 +226,42 @@ Result<bool> lowerClamp(PlanBuilder* builder) {
   return addClamp(builder, inputOf(builder, 0), outputOf(builder), kActivation);
 }
 
-// Makes the output a converted constant if the input is a constant and all readers pack the output
-// or look up rows of it; these read the constant unconverted. False otherwise.
-bool convertsConstant(PlanBuilder* builder) {
-  const uint32_t output = outputOf(builder);
-  const auto packs = [&](uint32_t reader) {
-    const graph::Operation& operation = builder->operation(reader);
-    const bool hasWeights = operation.type == OperationType::kFullyConnected ||
-                            operation.type == OperationType::kConv2d;
-    if (operation.type == OperationType::kEmbeddingLookup) return operation.inputs[1] == output;
-    return hasWeights && !builder->isReferenceOnly(reader) && operation.inputs[0] != output &&
-           (operation.inputs[1] == output || operation.inputs[2] == output);
-  };
-  if (builder->operand(inputOf(builder, 0)).isConstant() &&
-      builder->operand(output).type == OperandType::kTensorFloat32 &&
-      !builder->isGraphOutput(output) && !builder->consumers(output).empty() &&
-      std::ranges::all_of(builder->consumers(output), packs)) {
-    builder->constants().setConverted(output, builder->context());
-    return true;
+// Whether the operation packs this operand, or looks up rows of what it is converted from.
+bool packs(const graph::Operation& reader, uint32_t operand) {
+  switch (reader.type) {
+    case OperationType::kConv2d:
+    case OperationType::kGroupedConv2d:
+    case OperationType::kDepthwiseConv2d:
+    case OperationType::kFullyConnected:
+    case OperationType::kTransposeConv2d:
+      return reader.inputs[0] != operand &&
+             (reader.inputs[1] == operand || reader.inputs[2] == operand);
+    case OperationType::kEmbeddingLookup:
+      return reader.inputs[1] == operand;
+    default:
+      return false;
   }
-  return false;
+}
+
+// Makes the output a converted constant if the input is a constant. Layers that pack it, and those
+// that look up rows, read the constant unconverted. For other readers it is converted when the
+// graph is built, unless it is large. False otherwise.
+bool convertsConstant(PlanBuilder* builder) {
+  constexpr uint64_t kMostBytes = uint64_t{4} << 20;
+  const uint32_t output = outputOf(builder);
+  const auto packsOutput = [&](uint32_t reader) {
+    return !builder->isReferenceOnly(reader) && packs(builder->operation(reader), output);
+  };
+  const std::vector<uint32_t>& readers = builder->consumers(output);
+  if (!builder->operand(inputOf(builder, 0)).isConstant() ||
+      builder->operand(output).type != OperandType::kTensorFloat32 ||
+      builder->isGraphOutput(output) || readers.empty())
+    return false;
+  if (!std::ranges::all_of(readers, packsOutput) &&
+      tensorBytes(builder->tensor(output)) > kMostBytes)
+    return false;
+  builder->constants().setConverted(output, builder->context());
+  return true;
 }
 
 // Types that XNNPACK lacks run on the kernel of src/ops, which is as fast.

@@ -82,7 +82,7 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, std::span<void* c
 }
 
 bool typesFit(const Creation& c) {
-  if (c.input.type != c.output.type || !c.filter.isConstant()) return false;
+  if (c.input.type != c.output.type) return false;
   switch (c.type) {
     case OperandType::kTensorFloat32:
     case OperandType::kTensorQuant8Asymm:
@@ -107,7 +107,8 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   c.type = c.input.type;
   const bool hasBias = builder->context().hasInput(2);
   if (c.parameters.isNchw || !typesFit(c)) return false;
-  if (hasBias && !builder->operand(operation.inputs[2]).isConstant()) return false;
+  if (!builder->constants().isWeight(operation.inputs[1])) return false;
+  if (hasBias && !builder->constants().isWeight(operation.inputs[2])) return false;
   if (!requantizationFits(c.input, c.filter, c.output) ||
       !activationFits(c.parameters.activation, c.output))
     return false;
