@@ -23,8 +23,8 @@ constexpr size_t kLanes = 8;
 HEARTH_F16C void widenByVectors(const Half* source, size_t count, float* target) {
   size_t i = 0;
   for (; i + kLanes <= count; i += kLanes)
-    _mm256_storeu_ps(target + i, _mm256_cvtph_ps(_mm_loadu_si128(
-                                     reinterpret_cast<const __m128i*>(source + i))));
+    _mm256_storeu_ps(
+        target + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source + i))));
   for (; i < count; ++i) target[i] = static_cast<float>(source[i]);
 }
 

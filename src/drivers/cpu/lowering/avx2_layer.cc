@@ -6,6 +6,7 @@
 
 #include "drivers/cpu/kernels/qs8_tasks.h"
 #include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/layer_scales.h"
 #include "drivers/cpu/microkernels/im2col.h"
 #include "drivers/cpu/microkernels/vnni_gemm.h"
 #include "drivers/cpu/weights/layer_packing.h"
@@ -155,6 +156,7 @@ Result<bool> addAvx2Layer(PlanBuilder* builder, const Convolution& g, const char
   }
   const ops::QuantizedRange range = ops::quantizedActivationRange(g.activation, output);
   const bool isSigned = input.type == OperandType::kTensorQuant8AsymmSigned;
+  const LayerScales scales = LayerScales::of(input, filter, output);
   const ValueId source = builder->read(g.input);
   const ValueId destination = builder->write(g.output);
   for (uint32_t part = 0; part < parts.size(); ++part) {
@@ -178,11 +180,11 @@ Result<bool> addAvx2Layer(PlanBuilder* builder, const Convolution& g, const char
     c.source.zero = isSigned ? 0 : filter.zeroPoint;
     c.source.inputs = inputs;
     c.source.columns = channels.count;
-    const std::shared_ptr<const float> scales =
-        scalesFrom(filter, g.groupOutputChannels, channels.first);
+    const std::shared_ptr<const float> filterScales =
+        scales.from(channels.first, g.groupOutputChannels);
     // Computed in XNNPACK's order, so that results are equal to XNNPACK's.
     for (size_t i = 0; i < channels.count; ++i)
-      c.factors.push_back(input.scale * scales.get()[i] / output.scale);
+      c.factors.push_back(scales.input * filterScales.get()[i] / scales.output);
     c.weights = builder->weights();
     c.place = {builder->currentOperation(), part};
     const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "drivers/cpu/kernels/kernel.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/layer_scales.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "ops/quantization.h"
@@ -56,9 +56,10 @@ Status addByteLayer(PlanBuilder* builder, const Layer& layer, std::span<const ui
   const ops::QuantizedRange range = ops::quantizedActivationRange(g.activation, output);
   c.layer.product.lowest = range.lowest;
   c.layer.product.highest = range.highest;
-  c.inputScale = input.scale;
-  c.outputScale = output.scale;
-  c.filterScales = scalesFrom(filter, g.groups * g.groupOutputChannels);
+  const LayerScales scales = LayerScales::of(input, filter, output);
+  c.inputScale = scales.input;
+  c.outputScale = scales.output;
+  c.filterScales = scales.from(0, g.groups * g.groupOutputChannels);
   c.filterZero = filter.type == graph::OperandType::kTensorQuant8Asymm ? filter.zeroPoint : 0;
   c.place = {builder->currentOperation(), 0};
   c.filter = builder->constants().weightData(g.filter, c.place);

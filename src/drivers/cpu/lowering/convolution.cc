@@ -393,8 +393,10 @@ Result<std::shared_ptr<const Creation>> creationOf(
     c.packed = convolutionPacking(builder, g);
     c.released = builder->constants().releasable(g.filter);
   }
-  if (c.isPerChannel) c.kernelScales = scalesFrom(filter, filter.perChannel.scales.size());
-  static_cast<LayerArithmetic&>(c) = LayerArithmetic::of(input, filter, output, g.activation);
+  const LayerScales scales = LayerScales::of(input, filter, output);
+  if (c.isPerChannel) c.kernelScales = scales.from(0, filter.perChannel.scales.size());
+  static_cast<LayerArithmetic&>(c) =
+      LayerArithmetic::of(input, filter, output, scales, g.activation);
   c.weights = builder->weights();
   c.guardOneRowTail = traits.guardInt8OneRowTail;
   c.source = builder->read(g.input);
@@ -442,9 +444,9 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   }
   if (traits.avoidInt8OneRowTail && mayEndInOneRow(g)) return false;
   if (isHybrid) return addHybridConvolution(builder, g);
-  const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
-  if (!requantizationFits(input, filter, output) || !activationFits(g.activation, output))
+  if (!LayerScales::areLow(input, builder->operand(g.filter), output) ||
+      !activationFits(g.activation, output))
     return false;
   HEARTH_ASSIGN(const bool isOwn, addQu8Convolution(builder, convolution));
   if (isOwn) return true;

@@ -171,7 +171,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
   const graph::Operand& output = builder->operand(layer.output);
-  if (!requantizationFits(input, filter, output) || !activationFits(layer.activation, output))
+  if (!LayerScales::areLow(input, filter, output) || !activationFits(layer.activation, output))
     return false;
   HEARTH_ASSIGN(const bool isOnAvx2, addAvx2Layer(builder, overPixels(layer), "FULLY_CONNECTED"));
   if (isOnAvx2) return true;
@@ -187,6 +187,7 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   if (layer.bias != UINT32_MAX) {
     HEARTH_ASSIGN(bias, builder->constants().biasData(layer.bias, last));
   }
+  const LayerScales scales = LayerScales::of(input, filter, output);
   const ValueId source = builder->read(layer.input);
   const ValueId destination = builder->write(layer.output);
   for (uint32_t part = 0; part < parts.size(); ++part) {
@@ -204,8 +205,9 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
     const uint32_t operands[] = {layer.input, layer.filter, layer.bias, layer.output};
     const uint64_t parameters[] = {layer.inputChannels, channels.count, channels.first};
     c.packed = builder->packingSource(operands, parameters);
-    if (c.isPerChannel) c.kernelScales = scalesFrom(filter, layer.outputChannels, channels.first);
-    static_cast<LayerArithmetic&>(c) = LayerArithmetic::of(input, filter, output, layer.activation);
+    if (c.isPerChannel) c.kernelScales = scales.from(channels.first, layer.outputChannels);
+    static_cast<LayerArithmetic&>(c) =
+        LayerArithmetic::of(input, filter, output, scales, layer.activation);
     c.weights = builder->weights();
     c.source = source;
     c.destination = destination;

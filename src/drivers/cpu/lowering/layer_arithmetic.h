@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "drivers/cpu/lowering/layer_scales.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "graph/model.h"
 #include "ops/activation.h"
@@ -18,10 +19,11 @@ struct LayerArithmetic {
   ops::QuantizedRange steps{};
 
   static LayerArithmetic of(const graph::Operand& input, const graph::Operand& filter,
-                            const graph::Operand& output, ops::FusedActivation activation) {
-    return {input.scale,
-            filter.scale,
-            output.scale,
+                            const graph::Operand& output, const LayerScales& scales,
+                            ops::FusedActivation activation) {
+    return {scales.input,
+            scales.filter,
+            scales.output,
             input.zeroPoint,
             filter.zeroPoint,
             output.zeroPoint,

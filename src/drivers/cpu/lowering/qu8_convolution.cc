@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "drivers/cpu/lowering/convolution_input.h"
+#include "drivers/cpu/lowering/layer_scales.h"
 #include "drivers/cpu/microkernels/im2col.h"
 #include "drivers/cpu/microkernels/vnni_gemm.h"
 #include "threads/parallel_tasks.h"
@@ -112,7 +113,8 @@ Result<bool> addQu8Convolution(PlanBuilder* builder, const Convolution& convolut
   c.gemm.inputs = inputs;
   c.gemm.columns = g.groupOutputChannels;
   c.gemm.weightZero = filter.zeroPoint;
-  c.gemm.scale = input.scale * filter.scale / output.scale;
+  const LayerScales scales = LayerScales::of(input, filter, output);
+  c.gemm.scale = scales.input * scales.filter / scales.output;
   c.gemm.outputZero = output.zeroPoint;
   const ops::QuantizedRange range = ops::quantizedActivationRange(g.activation, output);
   c.gemm.lowest = range.lowest;

@@ -7,7 +7,7 @@
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/kernels/xnn_setup.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/layer_scales.h"
 #include "drivers/cpu/lowering/transpose_layer.h"
 #include "ops/quantization.h"
 #include "ops/transpose_conv_2d.h"
@@ -24,6 +24,7 @@ struct Creation {
   const void* bias = nullptr;
   std::shared_ptr<const float> kernelScales;  // int8: by output channel, readable past the end
   graph::Operand input, filter, output;
+  LayerScales scales;
   ops::ActivationRange floats{};
   ops::QuantizedRange steps{};
   ValueId source = 0, destination = 0;
@@ -45,19 +46,19 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
       return xnn_create_deconvolution2d_nhwc_qu8(
           p.top, p.right, p.bottom, p.left, w.filterHeight, w.filterWidth, w.strideHeight,
           w.strideWidth, 1, 1, 1, in, out, in, out, static_cast<uint8_t>(c.input.zeroPoint),
-          c.input.scale, static_cast<uint8_t>(c.filter.zeroPoint), c.filter.scale,
+          c.scales.input, static_cast<uint8_t>(c.filter.zeroPoint), c.scales.filter,
           static_cast<const uint8_t*>(c.kernel), static_cast<const int32_t*>(c.bias),
-          static_cast<uint8_t>(c.output.zeroPoint), c.output.scale,
+          static_cast<uint8_t>(c.output.zeroPoint), c.scales.output,
           static_cast<uint8_t>(c.steps.lowest), static_cast<uint8_t>(c.steps.highest), 0, nullptr,
           nullptr, op);
     default:
       return xnn_create_deconvolution2d_nhwc_qs8_qc8w(
           p.top, p.right, p.bottom, p.left, w.filterHeight, w.filterWidth, w.strideHeight,
           w.strideWidth, 1, 1, 1, in, out, in, out, static_cast<int8_t>(c.input.zeroPoint),
-          c.input.scale, c.kernelScales.get(), static_cast<const int8_t*>(c.kernel),
+          c.scales.input, c.kernelScales.get(), static_cast<const int8_t*>(c.kernel),
           static_cast<const int32_t*>(c.bias), static_cast<int8_t>(c.output.zeroPoint),
-          c.output.scale, static_cast<int8_t>(c.steps.lowest), static_cast<int8_t>(c.steps.highest),
-          0, nullptr, nullptr, op);
+          c.scales.output, static_cast<int8_t>(c.steps.lowest),
+          static_cast<int8_t>(c.steps.highest), 0, nullptr, nullptr, op);
   }
 }
 
@@ -109,9 +110,10 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   if (c.parameters.isNchw || !typesFit(c)) return false;
   if (!builder->constants().isWeight(operation.inputs[1])) return false;
   if (hasBias && !builder->constants().isWeight(operation.inputs[2])) return false;
-  if (!requantizationFits(c.input, c.filter, c.output) ||
+  if (!LayerScales::areLow(c.input, c.filter, c.output) ||
       !activationFits(c.parameters.activation, c.output))
     return false;
+  c.scales = LayerScales::of(c.input, c.filter, c.output);
   HEARTH_ASSIGN(const bool isOwn, addTransposeLayer(builder, c.parameters));
   if (isOwn) return true;
   // XNNPACK subtracts from the number of outputs the position of each phase's first output, without
@@ -123,7 +125,7 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   if (c.type == OperandType::kTensorQuant8AsymmSigned) {
     HEARTH_ASSIGN(const KernelTraits traits, builder->traits());
     if (traits.guardInt8OneRowTail || traits.avoidInt8OneRowTail) return false;
-    c.kernelScales = scalesFrom(c.filter, c.parameters.output.channels);
+    c.kernelScales = c.scales.from(0, c.parameters.output.channels);
   }
   HEARTH_ASSIGN(c.kernel, builder->constants().rawData(operation.inputs[1]));
   if (hasBias) {

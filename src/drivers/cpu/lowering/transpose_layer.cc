@@ -8,7 +8,7 @@
 
 #include "drivers/cpu/kernels/qs8_tasks.h"
 #include "drivers/cpu/lowering/avx2_layer.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/layer_scales.h"
 #include "drivers/cpu/microkernels/avx2_gemm.h"
 #include "drivers/cpu/microkernels/im2col.h"
 #include "drivers/cpu/microkernels/vnni_gemm.h"
@@ -421,10 +421,11 @@ Result<bool> addTransposeLayer(PlanBuilder* builder,
   const ops::QuantizedRange range = ops::quantizedActivationRange(geometry.activation, output);
   product.lowest = range.lowest;
   product.highest = range.highest;
-  const std::shared_ptr<const float> scales = scalesFrom(filter, geometry.output.channels);
+  const LayerScales scales = LayerScales::of(input, filter, output);
+  const std::shared_ptr<const float> filterScales = scales.from(0, geometry.output.channels);
   // Computed in XNNPACK's order, so that results are equal to XNNPACK's.
   for (size_t i = 0; i < geometry.output.channels; ++i)
-    c.factors.push_back(input.scale * scales.get()[i] / output.scale);
+    c.factors.push_back(scales.input * filterScales.get()[i] / scales.output);
   c.place = {builder->currentOperation(), 0};
   c.filter = builder->constants().weightData(operation.inputs[1], c.place);
   if (bias != UINT32_MAX) {
