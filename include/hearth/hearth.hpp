@@ -251,11 +251,14 @@ class Event {
   bool waitFor(std::chrono::nanoseconds timeout) const {
     hearth_error* error = nullptr;
     const hearth_status status = hearth_event_wait(get(), detail::nanoseconds(timeout), &error);
-    if (status == HEARTH_MISSED_DEADLINE_TRANSIENT && !isDone()) {
-      hearth_error_free(error);
-      return false;
+    if (status != HEARTH_MISSED_DEADLINE_TRANSIENT) {
+      detail::check(status, error);
+      return true;
     }
-    detail::check(status, error);
+    // It may have ended since, and may itself have failed for want of time.
+    hearth_error_free(error);
+    if (!isDone()) return false;
+    wait();
     return true;
   }
   bool isDone() const { return hearth_event_is_done(get()) != 0; }

@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "python/interpreter_lock.h"
+
 namespace hearth::python {
 
 namespace nb = nanobind;
@@ -21,16 +23,23 @@ uint64_t roundedUp(uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+template <typename Size>
+std::string tupleText(const std::vector<Size>& sizes, const char* zero) {
+  std::string text = "(";
+  for (size_t i = 0; i < sizes.size(); ++i)
+    text += (i == 0 ? "" : ", ") + (sizes[i] == 0 ? zero : std::to_string(sizes[i]));
+  return text + (sizes.size() == 1 ? ",)" : ")");
+}
+
 std::string quoted(const TensorInfo& tensor) {
   return "'" + tensor.name + "'";
 }
 
 template <typename Array>
 std::string shapeOf(const Array& array) {
-  std::vector<uint32_t> dimensions;
-  for (size_t i = 0; i < array.ndim(); ++i)
-    dimensions.push_back(static_cast<uint32_t>(array.shape(i)));
-  return shapeText(dimensions);
+  std::vector<uint64_t> shape;
+  for (size_t i = 0; i < array.ndim(); ++i) shape.push_back(array.shape(i));
+  return arrayShapeText(shape);
 }
 
 template <typename Array>
@@ -51,11 +60,38 @@ void check(const Array& array, nb::handle object, const TensorInfo& tensor) {
            ", the tensor " + shapeText(tensor.dimensions) + ".");
 }
 
+// What a call of Python code returns, as a new reference; throws its exception.
+template <typename Function>
+nb::object result(Function function) {
+  PyObject* const object = callWithLock(function);
+  if (object == nullptr) throw nb::python_error();
+  return nb::steal(object);
+}
+
+// The capsule of an array with DLPack; None if it gives none.
+nb::object dlpackOf(nb::handle object) {
+  PyObject* const capsule =
+      callWithLock([&] { return PyObject_CallMethod(object.ptr(), "__dlpack__", nullptr); });
+  if (capsule != nullptr) return nb::steal(capsule);
+  PyErr_Clear();
+  return nb::none();
+}
+
 }  // namespace
 
+void setError(hearth_status status, const char* message) {
+  const nb::object errors = nb::module_::import_("hearth.errors");
+  const auto classes = nb::cast<nb::dict>(errors.attr("CLASSES"));
+  const nb::int_ number(static_cast<int>(status));
+  const nb::object type =
+      classes.contains(number) ? nb::object(classes[number]) : nb::object(errors.attr("Error"));
+  const nb::object error = type(nb::str(message));
+  error.attr("status") = number;
+  PyErr_SetObject(type.ptr(), error.ptr());
+}
+
 void refuse(const std::string& sentence) {
-  const nb::object type = nb::module_::import_("hearth.errors").attr("InvalidArgument");
-  PyErr_SetObject(type.ptr(), nb::str(sentence.c_str()).ptr());
+  setError(HEARTH_BAD_DATA, sentence.c_str());
   throw nb::python_error();
 }
 
@@ -95,10 +131,11 @@ const char* elementTypeName(hearth_type type) {
 }
 
 std::string shapeText(const std::vector<uint32_t>& dimensions) {
-  std::string text = "(";
-  for (size_t i = 0; i < dimensions.size(); ++i)
-    text += (i == 0 ? "" : ", ") + (dimensions[i] == 0 ? "None" : std::to_string(dimensions[i]));
-  return text + (dimensions.size() == 1 ? ",)" : ")");
+  return tupleText(dimensions, "None");
+}
+
+std::string arrayShapeText(const std::vector<uint64_t>& shape) {
+  return tupleText(shape, "0");
 }
 
 uint64_t bytesOf(hearth_type type, const std::vector<uint32_t>& dimensions) {
@@ -112,13 +149,16 @@ uint64_t bytesOf(hearth_type type, const std::vector<uint32_t>& dimensions) {
 
 Array inputArray(nb::handle object, const TensorInfo& tensor) {
   Array array;
-  const bool isArray = nb::hasattr(object, "__dlpack__") || PyObject_CheckBuffer(object.ptr());
-  if (!isArray || !nb::try_cast(object, array)) {
+  const bool hasBuffer = PyObject_CheckBuffer(object.ptr()) != 0;
+  const bool isArray = hasBuffer || nb::hasattr(object, "__dlpack__");
+  if (!isArray || !nb::try_cast(hasBuffer ? nb::borrow(object) : dlpackOf(object), array, false)) {
     try {
-      const nb::object numpy = nb::module_::import_("numpy");
+      const nb::object function = nb::module_::import_("numpy").attr("ascontiguousarray");
       const nb::object dtype =
           isArray ? nb::none() : nb::object(nb::str(elementTypeName(tensor.type)));
-      array = nb::cast<Array>(numpy.attr("ascontiguousarray")(object, dtype));
+      array = nb::cast<Array>(result([&] {
+        return PyObject_CallFunctionObjArgs(function.ptr(), object.ptr(), dtype.ptr(), nullptr);
+      }));
     } catch (const std::exception& exception) {
       refuse("What is given for " + quoted(tensor) + " is no array of numbers. " +
              exception.what());

@@ -17,7 +17,10 @@ namespace hearth::python {
 using Array = nanobind::ndarray<nanobind::ro, nanobind::c_contig, nanobind::device::cpu>;
 using WritableArray = nanobind::ndarray<nanobind::c_contig, nanobind::device::cpu>;
 
-// Raises hearth.InvalidArgument.
+// Sets the exception of hearth.errors that stands for a status. Like all functions here, it needs
+// the GIL.
+void setError(hearth_status status, const char* message);
+// Raises hearth.errors.InvalidArgument.
 [[noreturn]] void refuse(const std::string& sentence);
 
 // The type of elements as NumPy and DLPack have it. Two elements of 4 bits share a byte: such a
@@ -27,6 +30,8 @@ const char* elementTypeName(hearth_type type);
 
 // The shape of a tensor as Python's users write it: with None for what is not known before a run.
 std::string shapeText(const std::vector<uint32_t>& dimensions);
+// The shape of an array.
+std::string arrayShapeText(const std::vector<uint64_t>& shape);
 
 // The object's memory if it has the tensor's type and shape, else a contiguous copy of it. Lists
 // and numbers become arrays of that type. Refuses all else with a sentence that names the tensor.

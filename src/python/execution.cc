@@ -8,6 +8,8 @@
 #include <cmath>
 #include <utility>
 
+#include "python/interpreter_lock.h"
+
 namespace hearth::python {
 
 namespace nb = nanobind;
@@ -28,19 +30,28 @@ std::string namesOf(const std::vector<TensorInfo>& tensors) {
   return names;
 }
 
-// The values of a mapping by tensor; a null object for those that it lacks.
-std::vector<nb::object> byTensor(nb::handle mapping, const std::vector<TensorInfo>& tensors,
+// A mapping of any kind as a dictionary.
+nb::dict dictionaryOf(nb::handle mapping) {
+  if (PyDict_CheckExact(mapping.ptr())) return nb::borrow<nb::dict>(mapping);
+  nb::dict dictionary;
+  if (callWithLock([&] { return PyDict_Update(dictionary.ptr(), mapping.ptr()); }) != 0)
+    throw nb::python_error();
+  return dictionary;
+}
+
+// The values of a dictionary by tensor; a null object for those that it lacks.
+std::vector<nb::object> byTensor(const nb::dict& given, const std::vector<TensorInfo>& tensors,
                                  const char* kind) {
   std::vector<nb::object> values(tensors.size());
   size_t known = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const nb::str name(tensors[i].name.c_str());
-    if (!nb::cast<bool>(mapping.attr("__contains__")(name))) continue;
-    values[i] = mapping[name];
+    if (!given.contains(name)) continue;
+    values[i] = given[name];
     ++known;
   }
-  if (known == nb::len(mapping)) return values;
-  for (const nb::handle key : nb::list(mapping.attr("keys")())) {
+  if (known == given.size()) return values;
+  for (const auto& [key, value] : given) {
     const auto name = nb::cast<std::string>(nb::str(key));
     bool isKnown = false;
     for (const TensorInfo& tensor : tensors) isKnown |= tensor.name == name;
@@ -67,7 +78,7 @@ Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs
   const std::vector<TensorInfo>& tensors = compiled_->inputs;
   std::vector<nb::object> values;
   if (isMapping(inputs)) {
-    values = byTensor(inputs, tensors, "input");
+    values = byTensor(dictionaryOf(inputs), tensors, "input");
   } else if (PyList_Check(inputs.ptr()) || PyTuple_Check(inputs.ptr())) {
     for (const nb::handle value : inputs) values.push_back(nb::borrow(value));
   } else if (!inputs.is_none()) {
@@ -82,7 +93,8 @@ Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs
   }
   if (outputs.is_none()) return;
   if (!isMapping(outputs)) refuse("Outputs are given by name, as a mapping.");
-  const std::vector<nb::object> given = byTensor(outputs, compiled_->outputs, "output");
+  const std::vector<nb::object> given =
+      byTensor(dictionaryOf(outputs), compiled_->outputs, "output");
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (!given[i].is_valid()) continue;
     outputs_[i].given = outputArray(given[i], compiled_->outputs[i]);
@@ -139,9 +151,8 @@ class Runner::Turn {
  public:
   explicit Turn(Runner& runner) : runner_(runner) {
     if (runner.isBusy_.exchange(true)) {
-      const nb::object type = nb::module_::import_("hearth.errors").attr("BadState");
-      PyErr_SetString(type.ptr(),
-                      "The execution is running. Wait for it, or make one for each thread.");
+      setError(HEARTH_BAD_STATE,
+               "The execution is running. Wait for it, or make one for each thread.");
       throw nb::python_error();
     }
   }
@@ -158,14 +169,18 @@ class Runner::Turn {
 };
 
 Runner::Runner(std::shared_ptr<const Compiled> compiled)
-    : compiled_(std::move(compiled)), execution_(compiled_->compilation.createExecution()) {}
+    : compiled_(std::move(compiled)), execution_([this] {
+        const Unlocked unlocked;
+        return compiled_->compilation.createExecution();
+      }()) {}
 
-void Runner::runBound(Arguments& arguments, std::optional<double> timeout) {
+void Runner::runBound(Arguments& arguments, std::optional<double> timeout, From from) {
   const auto limit = duration(timeout);
   // Each failure for want of room tells the size of at least one more output.
   for (size_t tries = 0;; ++tries) {
     try {
-      const nb::gil_scoped_release released;
+      const Unlocked unlocked;
+      if (from == From::kInitialState && tries == 0) execution_.resetState();
       if (limit) return execution_.run(*limit);
       return execution_.run();
     } catch (const Exception& exception) {
@@ -177,16 +192,18 @@ void Runner::runBound(Arguments& arguments, std::optional<double> timeout) {
   }
 }
 
-nb::dict Runner::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout) {
+nb::dict Runner::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout,
+                     From from) {
   const Turn turn(*this);
   Arguments arguments(compiled_, inputs, outputs);
   arguments.bind(execution_);
-  runBound(arguments, timeout);
+  runBound(arguments, timeout, from);
   return arguments.take(execution_);
 }
 
 void Runner::resetState() {
   const Turn turn(*this);
+  const Unlocked unlocked;
   execution_.resetState();
 }
 
@@ -209,7 +226,7 @@ Run::Run(std::shared_ptr<Runner> runner, nb::handle inputs, nb::handle outputs,
 Run::~Run() {
   if (!hasTurn_) return;
   {
-    const nb::gil_scoped_release released;
+    const Unlocked unlocked;
     try {
       event_->wait();
     } catch (const Exception&) {  // nobody asked how it ended
@@ -222,32 +239,39 @@ void Run::endTurn() {
   if (std::exchange(hasTurn_, false)) runner_->isBusy_ = false;
 }
 
-bool Run::waitForEvent(std::optional<std::chrono::nanoseconds> limit) {
+Run::Ending Run::waitForEvent(std::optional<std::chrono::nanoseconds> limit) const {
   try {
-    if (limit) return event_->waitFor(*limit);
-    event_->wait();
+    if (!limit)
+      event_->wait();
+    else if (!event_->waitFor(*limit))
+      return Ending::kNone;
   } catch (const Exception& exception) {
     if (exception.code() != HEARTH_OUTPUT_INSUFFICIENT_SIZE) throw;
-    isTooSmall_ = true;
+    return Ending::kTooSmall;
   }
-  return true;
+  return Ending::kSuccess;
 }
 
 nb::object Run::wait(std::optional<double> timeout) {
   const auto limit = duration(timeout);
+  const auto begin = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_, std::defer_lock);
   try {
-    bool isDone = false;
+    Ending ending = Ending::kNone;
     {
-      const nb::gil_scoped_release released;
-      lock.lock();
-      isDone = waitForEvent(limit);
+      const Unlocked unlocked;
+      ending = waitForEvent(limit);
+      // Another thread may be running once more, into larger outputs.
+      if (ending != Ending::kNone && !limit)
+        lock.lock();
+      else if (ending != Ending::kNone && !lock.try_lock_until(begin + *limit))
+        ending = Ending::kNone;
     }
-    if (!isDone) return nb::none();
-    if (isTooSmall_ && hasTurn_) {
+    if (ending == Ending::kNone) return nb::none();
+    if (ending == Ending::kTooSmall && hasTurn_) {
       arguments_.grow(runner_->execution_);
       arguments_.bind(runner_->execution_);
-      runner_->runBound(arguments_, timeout_);
+      runner_->runBound(arguments_, timeout_, Runner::From::kPresentState);
     }
     if (!result_.is_valid()) result_ = arguments_.take(runner_->execution_);
   } catch (...) {
@@ -267,11 +291,10 @@ nb::dict RunnerPool::run(nb::handle inputs, nb::handle outputs, std::optional<do
       idle_.pop_back();
     }
   }
-  if (runner == nullptr)
-    runner = std::make_shared<Runner>(compiled_);
-  else
-    runner->resetState();
-  nb::dict result = runner->run(inputs, outputs, timeout);
+  const bool isNew = runner == nullptr;
+  if (isNew) runner = std::make_shared<Runner>(compiled_);
+  nb::dict result = runner->run(inputs, outputs, timeout,
+                                isNew ? Runner::From::kPresentState : Runner::From::kInitialState);
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(runner));
   return result;

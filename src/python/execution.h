@@ -53,10 +53,13 @@ class Arguments {
 // One execution. Its runs are one after the other: a second thread is refused.
 class Runner : public std::enable_shared_from_this<Runner> {
  public:
+  // The state that a run begins with.
+  enum class From { kPresentState, kInitialState };
+
   explicit Runner(std::shared_ptr<const Compiled> compiled);
 
   nanobind::dict run(nanobind::handle inputs, nanobind::handle outputs,
-                     std::optional<double> timeout);
+                     std::optional<double> timeout, From from);
   void resetState();
   Statistics statistics() const;
   const Compiled& compiled() const { return *compiled_; }
@@ -65,7 +68,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   friend class Run;
   class Turn;
   // The same with the arguments bound, until no output is too small. Without the GIL.
-  void runBound(Arguments& arguments, std::optional<double> timeout);
+  void runBound(Arguments& arguments, std::optional<double> timeout, From from);
 
   const std::shared_ptr<const Compiled> compiled_;
   Execution execution_;
@@ -82,21 +85,22 @@ class Run {
   ~Run();
 
   // The outputs; None when the run still goes on after `timeout` seconds. Raises the run's failure.
-  // Threads that wait do so one after the other.
+  // Any number of threads may wait.
   nanobind::object wait(std::optional<double> timeout);
   bool isDone() const { return event_->isDone(); }
 
  private:
-  // False when the run still goes on. An output that is too small ends it without an exception.
-  bool waitForEvent(std::optional<std::chrono::nanoseconds> limit);
+  // How the run has ended: not yet, well, or because an output is too small.
+  enum class Ending { kNone, kSuccess, kTooSmall };
+  // Without the GIL. Throws all other failures.
+  Ending waitForEvent(std::optional<std::chrono::nanoseconds> limit) const;
   void endTurn();
 
   std::shared_ptr<Runner> runner_;
   Arguments arguments_;
   std::optional<double> timeout_;
   std::optional<Event> event_;
-  std::mutex mutex_;  // held by who waits
-  bool isTooSmall_ = false;
+  std::timed_mutex mutex_;  // held by who takes the outputs
   bool hasTurn_ = true;
   nanobind::object result_;
 };

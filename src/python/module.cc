@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include "hearth/hearth.hpp"
 #include "python/execution.h"
+#include "python/interpreter_lock.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -60,30 +62,44 @@ Value valueOf(const char* option, const std::string& word, const Word<Value> (&w
   refuse(std::string(option) + " is '" + word + "'. It may be " + known + ".");
 }
 
-// A path as os.fspath() has it.
-std::string pathOf(nb::handle path) {
-  return nb::cast<std::string>(nb::module_::import_("os").attr("fsdecode")(path));
+std::string representationOf(nb::handle object) {
+  PyObject* const text = callWithLock([&] { return PyObject_Repr(object.ptr()); });
+  if (text == nullptr) throw nb::python_error();
+  return nb::cast<std::string>(nb::steal(text));
 }
 
-nb::object parsed(const std::string& json) {
-  return nb::module_::import_("json").attr("loads")(json);
-}
+// Bytes of anything with the buffer protocol.
+class Buffer {
+ public:
+  explicit Buffer(nb::handle object) {
+    if (callWithLock([&] { return PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE); }) != 0)
+      throw nb::python_error();
+  }
+  ~Buffer() { PyBuffer_Release(&view_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  const void* data() const { return view_.buf; }
+  size_t size() const { return static_cast<size_t>(view_.len); }
+
+ private:
+  Py_buffer view_;
+};
 
 // The options of compile() and explain_start(), with their defaults.
 struct Options {
   std::string device;
-  uint32_t threads;
-  std::string cache;
-  nb::object store;
-  uint64_t storeBytes;
-  nb::object weightCache;
-  std::string preparation;
-  std::string tuning;
-  std::string preference;
-  std::string priority;
-  nb::object cacheDir;
-  nb::object cacheToken;
-  uint64_t maxActivationBytes;
+  uint32_t threads = 0;
+  std::string cache = "default";
+  std::string store;
+  uint64_t storeBytes = 0;
+  std::string weightCache;
+  std::string preparation = "default";
+  std::string tuning = "default";
+  std::string preference = "fast-single-answer";
+  std::string priority = "medium";
+  std::string cacheDir;
+  std::optional<nb::bytes> cacheToken;
+  uint64_t maxActivationBytes = 0;
   std::optional<double> timeout;
 
   CompileOptions made() const {
@@ -91,20 +107,19 @@ struct Options {
     options.device = device;
     options.threads = threads;
     options.cache = valueOf("cache", cache, kCaches);
-    if (!store.is_none()) options.store = pathOf(store);
+    options.store = store;
     options.storeBytes = storeBytes;
-    if (!weightCache.is_none()) options.weightCache = pathOf(weightCache);
+    options.weightCache = weightCache;
     options.preparation = valueOf("preparation", preparation, kPreparations);
     options.tuning = valueOf("tuning", tuning, kTunings);
     options.preference = valueOf("preference", preference, kPreferences);
     options.priority = valueOf("priority", priority, kPriorities);
-    if (!cacheDir.is_none()) options.cacheDir = pathOf(cacheDir);
-    if (!cacheToken.is_none()) {
-      const auto token = nb::cast<nb::bytes>(cacheToken);
-      if (token.size() != options.cacheToken.size())
-        refuse("cache_token has " + std::to_string(token.size()) + " bytes. It needs " +
+    options.cacheDir = cacheDir;
+    if (cacheToken) {
+      if (cacheToken->size() != options.cacheToken.size())
+        refuse("cache_token has " + std::to_string(cacheToken->size()) + " bytes. It needs " +
                std::to_string(options.cacheToken.size()) + ".");
-      std::memcpy(options.cacheToken.data(), token.data(), token.size());
+      std::memcpy(options.cacheToken.data(), cacheToken->data(), cacheToken->size());
     }
     options.maxActivationBytes = maxActivationBytes;
     if (timeout) {
@@ -116,18 +131,32 @@ struct Options {
   }
 };
 
+// What each type of option is called in a message.
+constexpr const char* kindOf(const std::string&) {
+  return "a text";
+}
+constexpr const char* kindOf(uint32_t) {
+  return "an integer from 0 to 4294967295";
+}
+constexpr const char* kindOf(uint64_t) {
+  return "an integer from 0 to 18446744073709551615";
+}
+constexpr const char* kindOf(const std::optional<double>&) {
+  return "a number of seconds";
+}
+constexpr const char* kindOf(const std::optional<nb::bytes>&) {
+  return "bytes";
+}
+
 Options optionsOf(const nb::kwargs& given) {
-  Options options{"",         0,          "default",
-                  nb::none(), 0,          nb::none(),
-                  "default",  "default",  "fast-single-answer",
-                  "medium",   nb::none(), nb::none(),
-                  0,          {}};
+  Options options;
   for (const auto& [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
     const auto set = [&](const char* option, auto& member) {
       if (name != option) return false;
       // None stands for the default.
-      if (!value.is_none()) member = nb::cast<std::remove_reference_t<decltype(member)>>(value);
+      if (!value.is_none() && !nb::try_cast(value, member))
+        refuse(name + " is " + representationOf(value) + ". It needs " + kindOf(member) + ".");
       return true;
     };
     if (set("device", options.device) || set("threads", options.threads) ||
@@ -169,30 +198,35 @@ nb::tuple tensorsOf(const std::vector<TensorInfo>& tensors) {
   return nb::tuple(list);
 }
 
-nb::object emptyArray(const TensorInfo& tensor, std::optional<std::vector<uint32_t>> shape) {
-  if (!shape) {
-    if (std::ranges::count(tensor.dimensions, 0u) != 0)
-      refuse("The shape of '" + tensor.name + "' is " + shapeText(tensor.dimensions) +
-             ": give one without None.");
-    shape = tensor.dimensions;
+// `shape`: as the tensor has it, in place of None with any size.
+nb::object emptyArray(const TensorInfo& tensor, const std::vector<uint64_t>& shape) {
+  const std::string wanted =
+      "The tensor '" + tensor.name + "' has the shape " + shapeText(tensor.dimensions) + ", not ";
+  std::vector<uint32_t> dimensions;
+  bool fits = shape.size() == tensor.dimensions.size();
+  for (size_t i = 0; fits && i < shape.size(); ++i) {
+    fits = shape[i] <= std::numeric_limits<uint32_t>::max() &&
+           (tensor.dimensions[i] == 0 || shape[i] == tensor.dimensions[i]);
+    dimensions.push_back(static_cast<uint32_t>(shape[i]));
   }
-  AlignedMemory memory(tensor, bytesOf(tensor.type, *shape));
+  if (!fits) refuse(wanted + arrayShapeText(shape) + ".");
+  AlignedMemory memory(tensor, bytesOf(tensor.type, dimensions));
   std::memset(memory.data(), 0, memory.bytes());
-  return memory.take(*shape);
+  return memory.take(dimensions);
 }
 
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Exception& exception) {
-    const nb::object made = nb::module_::import_("hearth.errors")
-                                .attr("made")(static_cast<int>(exception.code()), exception.what());
-    PyErr_SetObject(made.type().ptr(), made.ptr());
+    setError(exception.code(), exception.what());
   }
 }
 
 NB_MODULE(_hearth, module) {
   nb::register_exception_translator(translate);
+  // Threads that the interpreter does not wait for hold objects to the end.
+  nb::set_leak_warnings(false);
 
   nb::class_<TensorInfo>(module, "Tensor", "An input or output of a compilation.")
       .def_ro("name", &TensorInfo::name)
@@ -204,8 +238,7 @@ NB_MODULE(_hearth, module) {
       .def_ro("zero_point", &TensorInfo::zeroPoint)
       .def_ro("alignment", &TensorInfo::alignment)
       .def_ro("padding", &TensorInfo::padding)
-      .def("empty", emptyArray, "shape"_a = nb::none(),
-           "A new array, filled with zeros, that runs use in place.")
+      .def("_empty", emptyArray)
       .def("__repr__", [](const TensorInfo& tensor) {
         return "<hearth.Tensor '" + tensor.name + "' " + elementTypeName(tensor.type) + " " +
                shapeText(tensor.dimensions) + ">";
@@ -241,8 +274,13 @@ NB_MODULE(_hearth, module) {
 
   nb::class_<Runner>(module, "Execution",
                      "Runs a compilation any number of times and keeps its state tensors.")
-      .def("run", &Runner::run, "inputs"_a = nb::none(), nb::kw_only(), "outputs"_a = nb::none(),
-           "timeout"_a = nb::none(), "Runs and returns the outputs by name.")
+      .def(
+          "run",
+          [](Runner& runner, nb::object inputs, nb::object outputs, std::optional<double> timeout) {
+            return runner.run(inputs, outputs, timeout, Runner::From::kPresentState);
+          },
+          "inputs"_a = nb::none(), nb::kw_only(), "outputs"_a = nb::none(),
+          "timeout"_a = nb::none(), "Runs and returns the outputs by name.")
       .def(
           "start",
           [](const std::shared_ptr<Runner>& runner, nb::object inputs, nb::object outputs,
@@ -261,17 +299,11 @@ NB_MODULE(_hearth, module) {
                    [](const PyCompilation& self) { return tensorsOf(self.compiled->inputs); })
       .def_prop_ro("outputs",
                    [](const PyCompilation& self) { return tensorsOf(self.compiled->outputs); })
-      .def_prop_ro(
-          "start_report",
-          [](const PyCompilation& self) {
-            std::string json;
-            {
-              const nb::gil_scoped_release released;
-              json = self.compiled->compilation.startReportJson();
-            }
-            return parsed(json);
-          },
-          "How the compilation started, as `hearth bench --json` has it.")
+      .def("_start_report_json",
+           [](const PyCompilation& self) {
+             const Unlocked unlocked;
+             return self.compiled->compilation.startReportJson();
+           })
       .def("create_execution",
            [](const PyCompilation& self) { return std::make_shared<Runner>(self.compiled); })
       .def(
@@ -282,73 +314,55 @@ NB_MODULE(_hearth, module) {
           "timeout"_a = nb::none(),
           "Runs on an execution of its own, with the initial state. Any number of threads may.");
 
-  nb::class_<Model>(module, "Model",
-                    "A .tflite file, or the model `part` of a .task or .litertlm file.")
-      .def(
-          "__init__",
-          [](Model* self, nb::object path, const std::optional<std::string>& part) {
-            const std::string text = pathOf(path);
-            const nb::gil_scoped_release released;
-            new (self) Model(text, part.value_or(""));
-          },
-          "path"_a, "part"_a = nb::none())
-      .def_static(
-          "from_bytes",
-          [](const nb::bytes& content, const std::optional<std::string>& part) {
-            return std::make_unique<Model>(content.data(), content.size(), part.value_or(""));
-          },
-          "content"_a, "part"_a = nb::none(), "A model in memory, which is copied.")
+  nb::class_<Model>(module, "Model")
+      .def(nb::init<const std::string&, const std::string&>(), nb::call_guard<Unlocked>())
+      .def("__init__",
+           [](Model* self, const nb::object& content, const std::string& part) {
+             const Buffer buffer(content);
+             const Unlocked unlocked;
+             new (self) Model(buffer.data(), buffer.size(), part);
+           })
       .def_prop_ro("signatures", &Model::signatureKeys)
-      .def(
-          "inspect", [](const Model& self) { return parsed(self.inspect()); },
-          "What `hearth inspect --json` says.")
-      .def(
-          "compile",
-          [](const Model& self, const std::optional<std::string>& signature, nb::kwargs given) {
-            CompileOptions options = optionsOf(given).made();
-            options.signature = signature.value_or("");
-            std::optional<Compilation> compilation;
-            {
-              const nb::gil_scoped_release released;
-              compilation.emplace(self.compile(options));
-            }
-            return std::make_unique<PyCompilation>(*std::move(compilation));
-          },
-          "signature"_a = nb::none(), "options"_a)
-      .def(
-          "compile_signatures",
-          [](const Model& self, const std::vector<std::string>& signatures, nb::kwargs given) {
-            const CompileOptions options = optionsOf(given).made();
-            std::vector<Compilation> compilations;
-            {
-              const nb::gil_scoped_release released;
-              compilations = self.compileSignatures(signatures, options);
-            }
-            nb::list list;
-            for (Compilation& compilation : compilations)
-              list.append(nb::cast(std::make_unique<PyCompilation>(std::move(compilation))));
-            return list;
-          },
-          "signatures"_a, "options"_a)
-      .def(
-          "explain_start",
-          [](const Model& self, const std::optional<std::string>& signature, nb::kwargs given) {
-            CompileOptions options = optionsOf(given).made();
-            options.signature = signature.value_or("");
-            return parsed(self.explainStart(options));
-          },
-          "signature"_a = nb::none(), "options"_a, "How compile() would start now.");
+      .def("_inspect", &Model::inspect, nb::call_guard<Unlocked>())
+      .def("_compile",
+           [](const Model& self, const std::string& signature, nb::kwargs given) {
+             CompileOptions options = optionsOf(given).made();
+             options.signature = signature;
+             std::optional<Compilation> compilation;
+             {
+               const Unlocked unlocked;
+               compilation.emplace(self.compile(options));
+             }
+             return std::make_unique<PyCompilation>(*std::move(compilation));
+           })
+      .def("_compile_signatures",
+           [](const Model& self, const std::vector<std::string>& signatures, nb::kwargs given) {
+             const CompileOptions options = optionsOf(given).made();
+             std::vector<Compilation> compilations;
+             {
+               const Unlocked unlocked;
+               compilations = self.compileSignatures(signatures, options);
+             }
+             nb::list list;
+             for (Compilation& compilation : compilations)
+               list.append(nb::cast(std::make_unique<PyCompilation>(std::move(compilation))));
+             return list;
+           })
+      .def("_explain_start", [](const Model& self, const std::string& signature, nb::kwargs given) {
+        CompileOptions options = optionsOf(given).made();
+        options.signature = signature;
+        const Unlocked unlocked;
+        return self.explainStart(options);
+      });
 
-  module.def(
-      "describe_container",
-      [](const nb::object& path) { return parsed(describeContainer(pathOf(path))); }, "path"_a,
-      "What `hearth inspect --json` says of a .task or .litertlm file.");
-  module.def("devices", &devices, "All devices, in the order of preference.");
+  module.def("_describe_container", &describeContainer, nb::call_guard<Unlocked>());
+  module.def("devices", &devices, nb::call_guard<Unlocked>(),
+             "All devices, in the order of preference.");
   module.def("version", &hearth_version, "The version of the library, for example '0.1.0'.");
   module.def(
       "flush",
       [](std::optional<double> timeout) {
-        const nb::gil_scoped_release released;
+        const Unlocked unlocked;
         if (!timeout) return flush();
         flush(std::chrono::nanoseconds(static_cast<int64_t>(std::clamp(*timeout, 0.0, 1e9) * 1e9)));
       },

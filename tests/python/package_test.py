@@ -179,6 +179,29 @@ class PackageTest(unittest.TestCase):
             return [result["probabilities"].argmax() for result in await asyncio.gather(*runs)]
         self.assertEqual(asyncio.run(both()), [3, 5])
 
+    def testEachOfTwoThreadsWaitsAsLongAsItWants(self):
+        execution = self.slow().create_execution()
+        x = np.ones((1, 2048), np.float32)
+        for _ in range(20):
+            run = execution.start(x)
+            results = []
+            thread = threading.Thread(target=lambda: results.append(run.wait()))
+            thread.start()
+            while (early := run.wait(timeout=0.0)) is None:
+                pass
+            thread.join()
+            self.assertIs(results[0], early)
+
+    def testEmptyArraysHaveTheShapeOfTheTensor(self):
+        tensor, = self.compiled.inputs
+        self.assertEqual(tensor.empty().shape, (1, 28, 28, 1))
+        self.assertEqual(tensor.empty((1, 28, np.int64(28), 1)).shape, (1, 28, 28, 1))
+        for shape in ((1, 28, 28, 3), (28, 28), 784, (1, 28, 28, 1 << 40), (1, 28, 28, 1 << 70),
+                      (1, 28, 28, -1)):
+            with self.assertRaisesRegex(hearth.errors.InvalidArgument,
+                                        r"has the shape \(1, 28, 28, 1\), not "):
+                tensor.empty(shape)
+
     def testARunKeepsItsArraysAndItsExecution(self):
         execution = self.compiled.create_execution()
         x = picture(8)
@@ -286,6 +309,54 @@ class PackageTest(unittest.TestCase):
         values = array.array("f", picture(5).ravel())
         shaped = memoryview(values).cast("B").cast("f", (1, 28, 28, 1))
         self.assertEqual(self.compiled.run(shaped)["probabilities"].argmax(), 5)
+
+
+# Four daemon threads that are inside the library when the interpreter ends.
+DAEMONS = """
+import sys, threading, time
+sys.path.insert(0, sys.argv[1])
+import numpy, hearth
+mode, path = sys.argv[2:]
+model = hearth.Model(path)
+compiled = model.compile(threads=1, cache="off")
+shape = compiled.inputs[0].shape
+wrong_order = numpy.asfortranarray(numpy.ones(shape, numpy.float32))
+
+class Frame:  # as other libraries' tensors are: Python code gives the memory
+    def __init__(self): self.array = numpy.ones(shape, numpy.float32)
+    def __dlpack__(self, **options):
+        for _ in range(100): pass
+        return self.array.__dlpack__()
+
+class Frames(dict): pass
+
+def loop():
+    execution = compiled.create_execution()
+    while True:
+        if mode == "run": execution.run(wrong_order)
+        elif mode == "frame": compiled.run(Frames(image=Frame()))
+        elif mode == "compile": model.compile(threads=1, cache="off")
+        elif mode == "wait": execution.start(wrong_order).wait()
+        elif mode == "drop": compiled.create_execution().start(wrong_order)
+        elif mode == "load": hearth.Model(path).inspect()
+        else:
+            try: hearth.Model(path + ".none")
+            except hearth.Error: pass
+
+for _ in range(4):
+    threading.Thread(target=loop, daemon=True).start()
+time.sleep(0.1)
+"""
+
+
+class EndTest(unittest.TestCase):
+
+    def testDaemonThreadsDoNotDisturbTheEnd(self):
+        for mode in ("run", "frame", "compile", "wait", "drop", "load", "fail"):
+            for _ in range(4):
+                run = subprocess.run([sys.executable, "-c", DAEMONS, BUILD / "python", mode, DIGITS],
+                                     capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual((run.returncode, run.stdout, run.stderr), (0, "", ""), mode)
 
 
 @unittest.skipUnless(DATA, "There is no test data.")

@@ -11,25 +11,18 @@ Every start after the first finds packed weights in a store that all processes s
 buffer protocol: by name, as a sequence, or a single one. Memory of Tensor.empty() is used in place.
 """
 
-import asyncio as _asyncio
-
-from . import _files, errors
-from ._hearth import (Compilation, Device, Execution, Model, Run, Statistics, Tensor,
-                      describe_container, devices, flush, version)
+from . import _files, _methods, errors
+from ._hearth import Compilation, Device, Execution, Run, Statistics, Tensor, devices, flush, version
+from ._model import Model, describe_container
 from .errors import Error
 
 __all__ = ["Compilation", "Device", "Error", "Execution", "Model", "Run", "Statistics", "Tensor",
            "delegate_library", "describe_container", "devices", "errors", "flush", "version"]
+
+_methods.add()
 
 
 def delegate_library():
     """The path of libhearth_delegate.so, for load_delegate() of LiteRT; its name, which the system
     finds, if it is not beside this package."""
     return _files.find("lib", "libhearth_delegate.so") or "libhearth_delegate.so"
-
-
-def _await(run):
-    return _asyncio.get_running_loop().run_in_executor(None, run.wait).__await__()
-
-
-Run.__await__ = _await

@@ -45,14 +45,8 @@ class DeviceUnavailable(Error):
     """A device is busy, broken or gone."""
 
 
-_CLASSES = {1: OutOfMemory, 3: InvalidArgument, 4: InvalidArgument, 6: BadState,
-            9: DeviceUnavailable, 10: DeadlineMissed, 11: DeadlineMissed, 12: OutOfMemory,
-            13: OutOfMemory, 14: DeviceUnavailable, 100: NotFound, 101: InputOutputError,
-            102: Unsupported}
-
-
-def made(status, message):
-    """The exception of a hearth_status; called by the library."""
-    error = _CLASSES.get(status, Error)(message)
-    error.status = status
-    return error
+# By the number of a hearth_status; all others are Error. The library makes the exceptions.
+CLASSES = {1: OutOfMemory, 3: InvalidArgument, 4: InvalidArgument, 6: BadState,
+           9: DeviceUnavailable, 10: DeadlineMissed, 11: DeadlineMissed, 12: OutOfMemory,
+           13: OutOfMemory, 14: DeviceUnavailable, 100: NotFound, 101: InputOutputError,
+           102: Unsupported}
