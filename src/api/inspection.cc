@@ -215,7 +215,7 @@ Json partJson(const tflite::Part& part) {
 }  // namespace
 
 Result<std::string> describeContainer(const std::string& path) {
-  HEARTH_ASSIGN(const memory::PoolRef pool, memory::Pool::openFile(path));
+  HEARTH_ASSIGN(const memory::PoolRef pool, tflite::openModelPool(path));
   HEARTH_ASSIGN(const std::optional<tflite::Container> found,
                 tflite::readContainer({pool->data(), pool->size()}));
   Json json = {{"format", "tflite"},

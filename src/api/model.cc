@@ -22,7 +22,7 @@ std::string_view textOf(const char* text) {
 
 // An error of a file, which names the file.
 Status failureOf(hearth::Error error, const char* path) {
-  if (error.message().contains(path)) return std::unexpected(std::move(error));
+  if (error.toString().contains(path)) return std::unexpected(std::move(error));
   return std::unexpected(
       std::move(error).addContext(hearth::base::formatText("while loading the model {}", path)));
 }

@@ -138,6 +138,54 @@ TEST(BadInput, MissingEmptyAndForeignFiles) {
   EXPECT_TRUE(ModelFile::open(good.path()));
 }
 
+TEST(BadInput, ForeignFilesAreNamed) {
+  using namespace std::string_literals;
+  struct {
+    std::string content;
+    std::string text;
+  } const cases[] = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 132735\n",
+       "git lfs pull"},
+      {"\n<!DOCTYPE html>\n<html><body>404</body></html>", "web page (HTML)"},
+      {"\xef\xbb\xbf<HTML><head></head></HTML>", "web page (HTML)"},
+      {"{\"error\": \"not found\"}", "begins with \"{\"error\": \"not found\"}\""},
+      {std::string(70, 'a') + "\xc3\xa9", std::string(60, 'a') + "…"},
+      {"\x08\x07\x12\x07pytorch\x1a\x05", "ONNX"},
+      {"\x08\x08:\x90\x02\x12\x07", "ONNX"},
+      {"\x08\x01\x12\xa0\x01\x0a\x05saved", "SavedModel"},
+      {"\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0"s, "HDF5"},
+      {"GGUF\x03\0\0\0\x23\x01\0\0"s, "GGUF"},
+      {"\x1c\0\0\0ET12\0\0\0\0\0\0\0\0"s, "ExecuTorch"},
+      {"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j"s, "PyTorch"},
+      {"\x10\0\0\0\0\0\0\0{\"a\":{\"dtype\":"s, "safetensors"},
+      {"\x1f\x8b\x08\0\0\0\0\0"s, "gzip"},
+      {std::string(300, '\0'), "zeros"},
+      {"\x1c\0\0\0TFL3\0\0\0"s, "cut off"},
+  };
+  for (const auto& each : cases) {
+    const std::vector<uint8_t> bytes(each.content.begin(), each.content.end());
+    EXPECT_THAT(exercise(bytes), HasSubstr(each.text));
+    // No cut reads behind its end.
+    for (size_t size = 0; size < bytes.size(); ++size)
+      EXPECT_NE(exercise({bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size)}),
+                "imported");
+  }
+}
+
+TEST(BadInput, ForeignFoldersAreNamed) {
+  const auto folder = ModelFile::open(testing::TempDir());
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.error().code(), ErrorCode::kBadData);
+  EXPECT_THAT(folder.error().message(), HasSubstr("is a folder"));
+  const std::string path = testing::TempDir() + "/saved_model_" + std::to_string(::getpid());
+  std::filesystem::create_directory(path);
+  std::ofstream(path + "/saved_model.pb") << "x";
+  const auto saved = ModelFile::open(path);
+  std::filesystem::remove_all(path);
+  ASSERT_FALSE(saved);
+  EXPECT_THAT(saved.error().message(), HasSubstr("from_saved_model"));
+}
+
 TEST(BadInput, WrongIdentifierAndVersion) {
   std::vector<uint8_t> bytes = reluModel().write();
   bytes[7] = '2';

@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "base/format.h"
 #include "base/trace.h"
 #include "frontends/tflite/container/container.h"
 #include "frontends/tflite/reader/file_view.h"
+#include "frontends/tflite/reader/foreign_file.h"
 #include "frontends/tflite/reader/scattered_reads.h"
 #include "frontends/tflite/reader/tensor_operand.h"
 #include "frontends/tflite/reader/text.h"
@@ -177,6 +180,14 @@ Result<memory::PoolRef> modelPool(memory::PoolRef file, std::string_view name) {
 
 }  // namespace
 
+Result<memory::PoolRef> openModelPool(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return fail(ErrorCode::kBadData, "{} is a folder and no model file. {}", path,
+                foreignFolderText(path));
+  return memory::Pool::openFile(path);
+}
+
 bool isKnownCustomOperation(std::string_view name) {
   return std::ranges::find(customTranslators(), name, &CustomTranslatorEntry::name) !=
          customTranslators().end();
@@ -186,7 +197,7 @@ ModelFile::ModelFile(std::unique_ptr<const Contents> contents) : contents_(std::
 ModelFile::~ModelFile() = default;
 
 Result<std::shared_ptr<ModelFile>> ModelFile::open(const std::string& path, std::string_view part) {
-  HEARTH_ASSIGN(memory::PoolRef pool, memory::Pool::openFile(path));
+  HEARTH_ASSIGN(memory::PoolRef pool, openModelPool(path));
   auto file = fromPool(std::move(pool), part);
   if (!file)
     return std::unexpected(

@@ -41,6 +41,10 @@ struct ImportedGraph {
 // Whether the reader itself translates the custom operations of this name.
 bool isKnownCustomOperation(std::string_view name);
 
+// Maps a file that may be a model or a container. Errors: kNotFound or kIo from the system; kBadData
+// for a folder and for an empty file.
+Result<memory::PoolRef> openModelPool(const std::string& path);
+
 // An open model file, or a model in a container (docs/frontends.md). Immutable and thread-safe. The
 // models that it returns keep the file's mapping alive and refer to their weights there, so the
 // file must not be changed meanwhile.

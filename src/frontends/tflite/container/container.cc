@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "frontends/tflite/container/litertlm_header.h"
 #include "frontends/tflite/container/zip_directory.h"
+#include "frontends/tflite/reader/foreign_file.h"
 #include "tflite_schema_generated.h"
 
 namespace hearth::tflite {
@@ -111,9 +112,15 @@ Result<Part> chooseModel(const Container& container, std::string_view name) {
   for (const Part& part : container.parts)
     if (part.kind == PartKind::kModel && (name.empty() || part.name == name))
       found.push_back(&part);
-  if (name.empty() && found.empty())
-    return fail(ErrorCode::kNotFound, "The container has {} parts, and none is a .tflite model.",
-                container.parts.size());
+  if (name.empty() && found.empty()) {
+    std::vector<std::string_view> names;
+    for (const Part& part : container.parts) names.push_back(part.name);
+    const std::string seen = foreignArchiveText(names);
+    return fail(ErrorCode::kNotFound,
+                "The container has {} part{}, and none is a .tflite model.{}{}",
+                container.parts.size(), container.parts.size() == 1 ? "" : "s",
+                seen.empty() ? "" : " ", seen);
+  }
   if (name.empty() && found.size() > 1)
     return fail(ErrorCode::kNotFound, "The container has {} models; name one of the parts: {}.",
                 found.size(), modelNames(container));

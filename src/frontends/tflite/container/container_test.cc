@@ -255,6 +255,20 @@ TEST(ContainerTest, ChoosesTheModel) {
               AllOf(HasSubstr("m31 and 18 more."), Not(HasSubstr("m32"))));
 }
 
+TEST(ContainerTest, NamesArchivesOfOtherKinds) {
+  const Bytes any = {1, 2, 3, 4};
+  EXPECT_THAT(
+      openProblem(zipOf({{"metadata.json", any}, {"config.json", any}, {"model.weights.h5", any}}),
+                  ""),
+      HasSubstr("Keras"));
+  EXPECT_THAT(openProblem(zipOf({{"net/data.pkl", any}, {"net/data/0", any}}), ""),
+              HasSubstr("PyTorch"));
+  EXPECT_THAT(openProblem(zipOf({{"export/saved_model.pb", any}}), ""), HasSubstr("SavedModel"));
+  EXPECT_THAT(openProblem(zipOf({{"x.npy", any}, {"y.npy", any}}), ""), HasSubstr(".npz"));
+  EXPECT_EQ(openProblem(zipOf({{"labels.txt", any}}), ""),
+            "The container has 1 part, and none is a .tflite model.");
+}
+
 TEST(ContainerTest, SaysWhatToDoWithACompressedModel) {
   const Bytes file = container("deflated.task");
   EXPECT_THAT(openProblem(file, "bits.tflite"),

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "frontends/tflite/reader/foreign_file.h"
+
 namespace hearth::tflite {
 namespace {
 
@@ -11,6 +13,7 @@ constexpr uint32_t kSchemaVersion = 3;
 // The accessors read in place. Offsets and lengths have 4 bytes; the few scalars of 8 bytes are
 // read one at a time, which 4 suffices for. Archives for MediaPipe align their members to 4 bytes.
 constexpr uintptr_t kAlignment = 4;
+constexpr size_t kIdentifierEnd = 8;
 // Root offset, identifier and the smallest root table.
 constexpr size_t kSmallestFile = 16;
 // A table takes 4 bytes itself and 4 for the offset to it, so more tables than this are aliased.
@@ -31,11 +34,18 @@ Result<FileView> FileView::open(memory::PoolRef pool) {
 }
 
 Result<FileView> FileView::open(memory::PoolRef pool, std::vector<memory::PoolRef> values) {
-  if (pool->size() < kSmallestFile ||
-      !flatbuffers::BufferHasIdentifier(pool->data(), schema::ModelIdentifier()))
+  const bool hasIdentifier =
+      pool->size() >= kIdentifierEnd &&
+      flatbuffers::BufferHasIdentifier(pool->data(), schema::ModelIdentifier());
+  if (!hasIdentifier) {
+    const std::string seen = foreignFileText({pool->data(), pool->size()});
     return fail(ErrorCode::kBadData,
-                "The {} bytes are not a .tflite model: the identifier TFL3 is missing.",
-                pool->size());
+                "The {} bytes are not a .tflite model: the identifier TFL3 is missing.{}{}",
+                pool->size(), seen.empty() ? "" : " ", seen);
+  }
+  if (pool->size() < kSmallestFile)
+    return fail(ErrorCode::kBadData,
+                "The model is cut off: it has {} bytes. Copy or download it again.", pool->size());
   if (reinterpret_cast<uintptr_t>(pool->data()) % kAlignment != 0)
     return fail(ErrorCode::kBadData, "The model lies at an address that is not a multiple of {}.",
                 kAlignment);
@@ -49,7 +59,8 @@ Result<FileView> FileView::open(memory::PoolRef pool, std::vector<memory::PoolRe
   if (!schema::VerifyModelBuffer(verifier))
     return fail(ErrorCode::kBadData,
                 "The model is damaged: its tables refer to places outside the {} bytes of the "
-                "file, or to each other too often.",
+                "file, or to each other too often. If the file is cut off, copy or download it "
+                "again.",
                 pool->size());
 
   FileView view;
