@@ -13,16 +13,19 @@ _LARGEST_INLINE = 1024
 _OUTSIDE_ALIGNMENT = 64
 
 
-def write(model, path, isInline=True):
+def write(model, path, isInline=True, metadata=b""):
     """Writes a Model, or a Graph as a model of its own, to `path`; returns the size in bytes.
 
     The bytes depend on the model alone. With `isInline` all constants are parts of the FlatBuffer,
     and a file of more than 2 GB is a ValueError; else the large ones follow behind it, as
-    converters store quantised weights.
+    converters store quantised weights. `metadata` is what the buffer TFLITE_METADATA holds.
     """
     if isinstance(model, Graph):
         model = Model.of(model)
     constants = _Constants(model.graphs(), isInline)
+    if metadata:
+        constants.metadata = len(constants.arrays)
+        constants.arrays.append(np.frombuffer(metadata, np.uint8))
     # The places of the outside constants depend on the size of the FlatBuffer, which does not
     # depend on them.
     head, places = encode(_model(model, constants), schema.FILE_IDENTIFIER,
@@ -60,6 +63,7 @@ class _Constants:
         self.arrays = [None]
         self.outside = []
         self.places = {}
+        self.metadata = 0
         self._numbers = {}
         for graph in graphs:
             for tensor in graph.tensors:
@@ -117,6 +121,9 @@ def _model(model, constants):
             [constants.table(number) for number in range(len(constants.arrays))]),
         schema.MODEL_SIGNATURE_DEFS: TableVector(
             [_signature(signature, graphs) for signature in model.signatures]),
+        schema.MODEL_METADATA: None if constants.metadata == 0 else TableVector(
+            [Table({schema.METADATA_NAME: String("TFLITE_METADATA"),
+                    schema.METADATA_BUFFER: Scalar("I", constants.metadata)})]),
     })
 
 

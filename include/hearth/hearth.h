@@ -368,6 +368,23 @@ HEARTH_EXPORT const char* hearth_model_signature_key(const hearth_model* model, 
 HEARTH_EXPORT hearth_status hearth_model_inspect(const hearth_model* model, char** json,
                                                  hearth_error** error);
 
+// Tells as JSON what the model's file says about itself (TFLite's metadata; keys: docs/cli.md,
+// `metadata` of `hearth inspect`): name, author, licence, what each input and output means and how
+// to prepare it, and the files that are packed behind the model. All is empty for a file without.
+HEARTH_EXPORT hearth_status hearth_model_metadata(const hearth_model* model, char** json,
+                                                  hearth_error** error);
+// The labels that the metadata has for output `output` of the first subgraph, one a line: those in
+// the language `locale` ("en", "en-US"); NULL = the first ones. The caller frees them with
+// hearth_string_free. HEARTH_NOT_FOUND: there are none.
+HEARTH_EXPORT hearth_status hearth_model_labels(const hearth_model* model, size_t output,
+                                                const char* locale, char** labels,
+                                                hearth_error** error);
+// The bytes of a file that is packed behind the model. They belong to the model and end with it.
+// HEARTH_NOT_FOUND: there is none with that name. HEARTH_UNSUPPORTED: it is compressed.
+HEARTH_EXPORT hearth_status hearth_model_packed_file(const hearth_model* model, const char* name,
+                                                     const void** data, size_t* size,
+                                                     hearth_error** error);
+
 // Describes a container as JSON, without loading a model (keys: docs/cli.md, `hearth inspect` of a
 // container): its metadata and the name, kind, place and size of each part. A file that is no
 // container has the format "tflite" and no parts, whatever it holds. Errors as of
@@ -423,7 +440,8 @@ typedef enum hearth_tuning {
 // Length of NNAPI's cache token in bytes.
 #define HEARTH_CACHE_TOKEN_BYTES 32
 
-// A `device` that is named runs the whole model, or the compilation fails. Without a name, each
+// A `device` that is named runs the whole model, or the compilation fails. "cpu", "gpu" and
+// "accelerator" name the first device of that type. Without a name, each
 // operation goes to the device that takes it at the lowest cost; when another device fails, at the
 // compilation or in an execution, nnapi-reference runs the whole model or that execution instead,
 // with a warning in the log. Lack of memory or time is a failure all the same.

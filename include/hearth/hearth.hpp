@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -446,6 +447,39 @@ class Model {
     char* json = nullptr;
     detail::call(hearth_model_inspect, get(), &json);
     return detail::takeString(json);
+  }
+  // What the file says about itself, as JSON: see hearth_model_metadata.
+  std::string metadata() const {
+    char* json = nullptr;
+    detail::call(hearth_model_metadata, get(), &json);
+    return detail::takeString(json);
+  }
+  // The labels of an output, in the language `locale` (empty = the first ones); none for an output
+  // without labels.
+  std::vector<std::string> labels(size_t output = 0, const std::string& locale = {}) const {
+    char* text = nullptr;
+    hearth_error* error = nullptr;
+    const hearth_status status = hearth_model_labels(
+        get(), output, locale.empty() ? nullptr : locale.c_str(), &text, &error);
+    if (status == HEARTH_NOT_FOUND && locale.empty()) {
+      hearth_error_free(error);
+      return {};
+    }
+    detail::check(status, error);
+    std::vector<std::string> labels;
+    std::istringstream lines(detail::takeString(text));
+    for (std::string line; std::getline(lines, line);) {
+      while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+      labels.push_back(line);
+    }
+    return labels;
+  }
+  // A file that is packed behind the model: see hearth_model_packed_file.
+  std::string packedFile(const std::string& name) const {
+    const void* data = nullptr;
+    size_t size = 0;
+    detail::call(hearth_model_packed_file, get(), name.c_str(), &data, &size);
+    return {static_cast<const char*>(data), size};
   }
   Compilation compile(const CompileOptions& options = {}) const {
     const hearth_compile_options raw = rawOptions(options);

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "api/handles.h"
+#include "api/metadata.h"
 #include "frontends/tflite/container/container.h"
 #include "hal/extension_operations.h"
 #include "hearth/hearth.hpp"
@@ -234,9 +235,13 @@ Result<std::string> describeContainer(const std::string& path) {
 
 std::string inspectModel(const tflite::ModelFile& file, const runtime::DeviceManager& devices) {
   const tflite::ModelSummary summary = file.summary();
-  Json json = {{"description", summary.description}, {"version", summary.version},
-               {"file_bytes", summary.fileBytes},    {"weight_bytes", summary.weightBytes},
-               {"signatures", Json::array()},        {"subgraphs", Json::array()}};
+  Json json = {{"description", summary.description},
+               {"version", summary.version},
+               {"file_bytes", summary.fileBytes},
+               {"weight_bytes", summary.weightBytes},
+               {"metadata", metadataJson(file.metadata())},
+               {"signatures", Json::array()},
+               {"subgraphs", Json::array()}};
   std::vector<std::string> keys = file.signatureKeys();
   if (keys.empty()) keys.emplace_back();
   keys.resize(std::min(keys.size(), kMaxDetailedSignatures));

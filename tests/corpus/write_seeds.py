@@ -11,6 +11,7 @@ import io
 import json
 import pathlib
 import struct
+import sys
 import wave
 import zlib
 
@@ -18,6 +19,9 @@ import numpy
 from PIL import Image
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parents[1] / "bench"))
+
+from workloads import tflite_metadata  # noqa: E402
 
 
 def manifests():
@@ -260,9 +264,30 @@ def delegateGraphs():
         yield f"{seed}.graph", hashlib.shake_128(b"graph" + bytes([seed])).digest(400)
 
 
+def metadata():
+    """What models say of themselves: a classifier, a detector, a model of sounds, nothing."""
+    tensor, vector, scalar = tflite_metadata.tensor, tflite_metadata.Vector, tflite_metadata.Scalar
+    image = tensor("image", "A picture.", "image", {0: scalar("b", 1)}, [127.5], [127.5])
+    labels = [("labels.txt", "axis labels", "en"), ("namen.txt", "axis labels", "de")]
+    yield "classifier.tflitemeta", tflite_metadata.metadata(
+        "classifier", [image],
+        [tensor("probability", "For each class.", calibration=(1, 0.5),
+                files=[*labels, ("calibration.csv", "score calibration", "")])],
+        "Tells classes apart.", "Nobody", "Apache-2.0")
+    yield "detector.tflitemeta", tflite_metadata.metadata("detector", [image], [
+        tensor("location", content="bounding box",
+               properties={0: vector(numpy.uint32, [1, 0, 3, 2]), 1: scalar("b", 1), 2: scalar("b", 1)}),
+        tensor("category", files=[("labels.txt", "value labels", "")]),
+        tensor("score", threshold=0.25), tensor("number of detections", content="feature")])
+    yield "sounds.tflitemeta", tflite_metadata.metadata(
+        "sounds", [tensor("audio", content="audio",
+                          properties={0: scalar("I", 44100), 1: scalar("I", 1)})], [])
+    yield "nothing.tflitemeta", tflite_metadata.metadata("", [], [])
+
+
 def main():
     for target, seeds in (("driver_manifest_fuzz", manifests),
-                          ("mailbox_fuzz", mailboxes), ("nntv_fuzz", conformanceFiles),
+                          ("mailbox_fuzz", mailboxes), ("metadata_fuzz", metadata), ("nntv_fuzz", conformanceFiles),
                           ("store_file_fuzz", storeFiles), ("bundle_file_fuzz", bundles),
                           ("blob_cache_fuzz", blobCaches),
                           ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles),

@@ -11,6 +11,8 @@
 #include "base/format.h"
 #include "base/trace.h"
 #include "frontends/tflite/container/container.h"
+#include "frontends/tflite/container/zip_directory.h"
+#include "frontends/tflite/metadata_reader.h"
 #include "frontends/tflite/reader/file_view.h"
 #include "frontends/tflite/reader/foreign_file.h"
 #include "frontends/tflite/reader/scattered_reads.h"
@@ -160,6 +162,11 @@ Result<ImportedGraph> importGraph(const FileView& view, size_t index,
   return imported;
 }
 
+// "en" of "en-US".
+std::string_view languageOf(std::string_view locale) {
+  return locale.substr(0, locale.find_first_of("-_"));
+}
+
 // The range of the file that holds the model: the whole of it, or a part of a container.
 Result<memory::PoolRef> modelPool(memory::PoolRef file, std::string_view name) {
   std::optional<Container> container;
@@ -254,6 +261,57 @@ Result<ImportedGraph> ModelFile::importSubgraph(size_t subgraph) const {
 
 ModelSummary ModelFile::summary() const {
   return summarize(contents_->view);
+}
+
+ModelMetadata ModelFile::metadata() const {
+  return readMetadata(contents_->view);
+}
+
+Result<std::span<const uint8_t>> ModelFile::packedFile(std::string_view name) const {
+  const memory::Pool& pool = *contents_->view.pool();
+  const std::span<const uint8_t> bytes(pool.data(), pool.size());
+  std::vector<Part> parts;
+  if (endsLikeZip(bytes)) {
+    HEARTH_ASSIGN(parts, readZipDirectory(bytes));
+  }
+  std::string names;
+  for (const Part& part : parts) {
+    if (part.name != name) {
+      names += (names.empty() ? "" : ", ") + part.name;
+      continue;
+    }
+    if (!part.problem.empty())
+      return fail(ErrorCode::kUnsupported, "The file {} behind the model cannot be read: {}", name,
+                  part.problem);
+    return bytes.subspan(part.offset, part.size);
+  }
+  return fail(ErrorCode::kNotFound, "There is no file \"{}\" behind the model; there are: {}.",
+              name, names.empty() ? "none" : names);
+}
+
+Result<std::string> ModelFile::labels(size_t index, std::string_view locale) const {
+  const ModelMetadata all = metadata();
+  const AssociatedFile* found = nullptr;
+  const AssociatedFile* sameLanguage = nullptr;
+  std::string locales;
+  if (index < all.outputs.size()) {
+    for (const AssociatedFile& file : all.outputs[index].files) {
+      if (file.type != "axis labels" && file.type != "value labels") continue;
+      if (found == nullptr && (locale.empty() || file.locale == locale)) found = &file;
+      if (sameLanguage == nullptr && languageOf(file.locale) == languageOf(locale))
+        sameLanguage = &file;
+      if (!file.locale.empty()) locales += (locales.empty() ? "" : ", ") + file.locale;
+    }
+  }
+  if (found == nullptr && !locale.empty()) found = sameLanguage;
+  if (found == nullptr && !locales.empty())
+    return fail(ErrorCode::kNotFound,
+                "Output {} has no labels in the language \"{}\"; the languages are: {}.", index,
+                locale, locales);
+  if (found == nullptr)
+    return fail(ErrorCode::kNotFound, "The model has no labels for output {}.", index);
+  HEARTH_ASSIGN(const std::span<const uint8_t> bytes, packedFile(found->name));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 }  // namespace hearth::tflite

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "frontends/tflite/model_metadata.h"
 #include "frontends/tflite/model_summary.h"
 #include "graph/model.h"
 #include "graph/state_pair.h"
@@ -41,8 +43,8 @@ struct ImportedGraph {
 // Whether the reader itself translates the custom operations of this name.
 bool isKnownCustomOperation(std::string_view name);
 
-// Maps a file that may be a model or a container. Errors: kNotFound or kIo from the system; kBadData
-// for a folder and for an empty file.
+// Maps a file that may be a model or a container. Errors: kNotFound or kIo from the system;
+// kBadData for a folder and for an empty file.
 Result<memory::PoolRef> openModelPool(const std::string& path);
 
 // An open model file, or a model in a container (docs/frontends.md). Immutable and thread-safe. The
@@ -78,6 +80,17 @@ class ModelFile {
 
   // Never fails: what the file lacks is left empty.
   ModelSummary summary() const;
+  // What the file says about itself. Never fails, either.
+  ModelMetadata metadata() const;
+
+  // The bytes of a file that is packed behind the model, valid as long as this. Errors: kNotFound
+  // with the names that there are, kUnsupported for a compressed file, kBadData for a damaged
+  // archive.
+  Result<std::span<const uint8_t>> packedFile(std::string_view name) const;
+  // The labels that the metadata has for output `index` of the first subgraph, one a line: those
+  // in the language `locale` ("en", "en-US"), or the first ones if it is empty. Errors: kNotFound,
+  // with the languages that there are; those of packedFile().
+  Result<std::string> labels(size_t index, std::string_view locale) const;
 
  private:
   class Contents;

@@ -23,6 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!file) return 0;
   const auto summary = (*file)->summary();
   if (summary.subgraphs.size() != (*file)->subgraphCount()) std::abort();
+  for (const auto& packed : (*file)->metadata().packed)
+    if (packed.offset > size || packed.size > size - packed.offset) std::abort();
+  (void)(*file)->labels(0, "");
   constexpr size_t kMaxImports = 4;
   for (size_t i = 0; i < (*file)->subgraphCount() && i < kMaxImports; ++i) {
     const auto imported = (*file)->importSubgraph(i);

@@ -230,6 +230,10 @@ bool isZip(Bytes bytes) {
   return signature == kLocalHeader || signature == kEnd;
 }
 
+bool endsLikeZip(Bytes bytes) {
+  return findEnd(bytes).has_value();
+}
+
 Result<std::vector<Part>> readZipDirectory(Bytes bytes) {
   HEARTH_ASSIGN(const Directory directory, findDirectory(bytes));
   const Bytes records = bytes.subspan(directory.offset, directory.size);

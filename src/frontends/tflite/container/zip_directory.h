@@ -15,6 +15,9 @@ namespace hearth::tflite {
 // as the labels behind a model, is none.
 bool isZip(std::span<const uint8_t> bytes);
 
+// Whether the bytes end like an archive, whatever lies before it, such as a model.
+bool endsLikeZip(std::span<const uint8_t> bytes);
+
 // Returns the members, in the directory's order and without folders; ZIP64 is understood. Their
 // bytes lie inside the archive and apart from each other. The kind is kModel for a compressed
 // member that is called a model, else kOther; a compressed or encrypted member has a problem.

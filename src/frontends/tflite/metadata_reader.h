@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "frontends/tflite/model_metadata.h"
+#include "frontends/tflite/reader/file_view.h"
+
+namespace hearth::tflite {
+
+// Reads the content of the buffer TFLITE_METADATA, whatever it is. What is damaged is left out and
+// said in `problem`. Time and memory are proportional to the bytes.
+ModelMetadata parseMetadata(std::span<const uint8_t> bytes);
+
+// Reads what the file says about itself. Never fails: what is damaged is left out and said in
+// `problem`. Time and memory are proportional to the metadata, and to the archive's directory.
+ModelMetadata readMetadata(const FileView& file);
+
+}  // namespace hearth::tflite
