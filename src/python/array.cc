@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <numeric>
+#include <span>
 #include <utility>
 
 #include "python/interpreter_lock.h"
@@ -35,19 +37,74 @@ std::string quoted(const TensorInfo& tensor) {
   return "'" + tensor.name + "'";
 }
 
-template <typename Array>
-std::string shapeOf(const Array& array) {
-  std::vector<uint64_t> shape;
-  for (size_t i = 0; i < array.ndim(); ++i) shape.push_back(array.shape(i));
-  return arrayShapeText(shape);
+// What a call of Python code returns, as a new reference; throws its exception.
+template <typename Function>
+nb::object result(Function function) {
+  PyObject* const object = callWithLock(function);
+  if (object == nullptr) throw nb::python_error();
+  return nb::steal(object);
+}
+
+// The type of an array's elements as NumPy writes it.
+std::string dtypeText(nb::handle array) {
+  const nb::object type = array.attr("dtype");
+  return nb::cast<std::string>(result([&] { return PyObject_Str(type.ptr()); }));
+}
+
+// " (object)"; empty for what has no type.
+std::string typeText(nb::handle object) {
+  return nb::hasattr(object, "dtype") ? " (" + dtypeText(object) + ")" : "";
+}
+
+// The type of NumPy's array with the other byte order changed into this machine's; else None.
+nb::object nativeType(nb::handle array) {
+  if (!nb::hasattr(array, "dtype")) return nb::none();
+  const nb::object type = array.attr("dtype");
+  if (!nb::hasattr(type, "isnative") || nb::cast<bool>(type.attr("isnative"))) return nb::none();
+  return type.attr("newbyteorder")("=");
+}
+
+// Whether an array of this shape, whose dimensions are taken in this order, is what a tensor takes.
+bool fitsIn(const std::vector<uint64_t>& shape, const std::vector<size_t>& order,
+            std::span<const uint32_t> wanted) {
+  if (shape.size() != wanted.size() || order.size() != wanted.size()) return false;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i] != 0 && shape[order[i]] != wanted[i]) return false;
+  return true;
+}
+
+// What makes an array of a wrong shape right, in a sentence with a space before it; else empty.
+std::string hintFor(const std::vector<uint64_t>& shape, const std::vector<uint32_t>& wanted) {
+  if (wanted.empty()) return "";
+  const std::span<const uint32_t> sample = std::span(wanted).subspan(1);
+  const bool takesOne = wanted[0] <= 1;
+  if (takesOne && shape.size() == 3 && wanted.size() == 4) {
+    if (fitsIn(shape, {0, 1, 2}, sample))
+      return " It lacks the batch: array[numpy.newaxis] adds it.";
+    if (fitsIn(shape, {1, 2, 0}, sample))
+      return " It lacks the batch, and its channels come first: "
+             "array.transpose(1, 2, 0)[numpy.newaxis].";
+    if (fitsIn(shape, {2, 0, 1}, sample))
+      return " It lacks the batch, and its channels come last: "
+             "array.transpose(2, 0, 1)[numpy.newaxis].";
+  }
+  if (takesOne && shape.size() + 1 == wanted.size()) {
+    std::vector<size_t> order(shape.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    if (fitsIn(shape, order, sample)) return " It lacks the batch: array[numpy.newaxis] adds it.";
+  }
+  if (fitsIn(shape, {0, 2, 3, 1}, wanted))
+    return " Its channels come first, the tensor's last: array.transpose(0, 2, 3, 1).";
+  if (fitsIn(shape, {0, 3, 1, 2}, wanted))
+    return " Its channels come last, the tensor's first: array.transpose(0, 3, 1, 2).";
+  return "";
 }
 
 template <typename Array>
 void check(const Array& array, nb::handle object, const TensorInfo& tensor) {
   if (array.dtype() != elementType(tensor.type)) {
-    const std::string given = nb::hasattr(object, "dtype")
-                                  ? std::string(nb::str(nb::object(object.attr("dtype"))).c_str())
-                                  : std::string("another type");
+    const std::string given =
+        nb::hasattr(object, "dtype") ? dtypeText(object) : std::string("another type");
     refuse("The array for " + quoted(tensor) + " has " + given + ", the tensor " +
            elementTypeName(tensor.type) + ".");
   }
@@ -55,17 +112,11 @@ void check(const Array& array, nb::handle object, const TensorInfo& tensor) {
   bool fits = array.ndim() == tensor.dimensions.size();
   for (size_t i = 0; fits && i < array.ndim(); ++i)
     fits = tensor.dimensions[i] == 0 || array.shape(i) == tensor.dimensions[i];
-  if (!fits)
-    refuse("The array for " + quoted(tensor) + " has the shape " + shapeOf(array) +
-           ", the tensor " + shapeText(tensor.dimensions) + ".");
-}
-
-// What a call of Python code returns, as a new reference; throws its exception.
-template <typename Function>
-nb::object result(Function function) {
-  PyObject* const object = callWithLock(function);
-  if (object == nullptr) throw nb::python_error();
-  return nb::steal(object);
+  if (fits) return;
+  std::vector<uint64_t> shape;
+  for (size_t i = 0; i < array.ndim(); ++i) shape.push_back(array.shape(i));
+  refuse("The array for " + quoted(tensor) + " has the shape " + arrayShapeText(shape) +
+         ", the tensor " + shapeText(tensor.dimensions) + "." + hintFor(shape, tensor.dimensions));
 }
 
 // The capsule of an array with DLPack; None if it gives none.
@@ -155,13 +206,15 @@ Array inputArray(nb::handle object, const TensorInfo& tensor) {
     try {
       const nb::object function = nb::module_::import_("numpy").attr("ascontiguousarray");
       const nb::object dtype =
-          isArray ? nb::none() : nb::object(nb::str(elementTypeName(tensor.type)));
+          isArray ? nativeType(object) : nb::object(nb::str(elementTypeName(tensor.type)));
       array = nb::cast<Array>(result([&] {
         return PyObject_CallFunctionObjArgs(function.ptr(), object.ptr(), dtype.ptr(), nullptr);
       }));
-    } catch (const std::exception& exception) {
-      refuse("What is given for " + quoted(tensor) + " is no array of numbers. " +
-             exception.what());
+    } catch (const nb::python_error& error) {
+      refuse("What is given for " + quoted(tensor) + " is no array of numbers. " + error.what());
+    } catch (const std::exception&) {
+      refuse("The array for " + quoted(tensor) + " has elements of another kind than numbers" +
+             typeText(object) + "; the tensor has " + elementTypeName(tensor.type) + ".");
     }
   }
   check(array, object, tensor);

@@ -62,6 +62,20 @@ std::vector<nb::object> byTensor(const nb::dict& given, const std::vector<Tensor
   return values;
 }
 
+// How many dimensions nested lists have, which may end in arrays.
+size_t rankOf(nb::handle object) {
+  constexpr size_t kMost = 64;  // a list may contain itself
+  size_t rank = 0;
+  nb::object inner = nb::borrow(object);
+  while ((PyList_Check(inner.ptr()) || PyTuple_Check(inner.ptr())) && ++rank < kMost) {
+    if (nb::len(inner) == 0) return rank;
+    inner = inner[0];
+  }
+  if (!nb::hasattr(inner, "ndim")) return rank;
+  size_t more = 0;
+  return nb::try_cast(inner.attr("ndim"), more) ? rank + more : rank;
+}
+
 bool isMapping(nb::handle object) {
   return PyDict_Check(object.ptr()) ||
          (nb::hasattr(object, "keys") && nb::hasattr(object, "__contains__"));
@@ -79,14 +93,16 @@ Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs
   std::vector<nb::object> values;
   if (isMapping(inputs)) {
     values = byTensor(dictionaryOf(inputs), tensors, "input");
-  } else if (PyList_Check(inputs.ptr()) || PyTuple_Check(inputs.ptr())) {
+  } else if ((PyList_Check(inputs.ptr()) || PyTuple_Check(inputs.ptr())) &&
+             !(tensors.size() == 1 && rankOf(inputs) == tensors[0].dimensions.size())) {
     for (const nb::handle value : inputs) values.push_back(nb::borrow(value));
   } else if (!inputs.is_none()) {
     values.push_back(nb::borrow(inputs));
   }
   if (values.size() != tensors.size())
-    refuse("The model has " + std::to_string(tensors.size()) + " inputs (" + namesOf(tensors) +
-           "), and " + std::to_string(values.size()) + " are given.");
+    refuse("The model has " + std::to_string(tensors.size()) +
+           (tensors.size() == 1 ? " input (" : " inputs (") + namesOf(tensors) + "), and " +
+           std::to_string(values.size()) + (values.size() == 1 ? " is given." : " are given."));
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!values[i].is_valid()) refuse("The input '" + tensors[i].name + "' is missing.");
     inputs_.push_back(inputArray(values[i], tensors[i]));
@@ -155,6 +171,10 @@ class Runner::Turn {
                "The execution is running. Wait for it, or make one for each thread.");
       throw nb::python_error();
     }
+    if (runner.execution_) return;
+    runner.isBusy_ = false;
+    setError(HEARTH_BAD_STATE, "The execution is closed.");
+    throw nb::python_error();
   }
   ~Turn() {
     if (!isKept_) runner_.isBusy_ = false;
@@ -180,15 +200,15 @@ void Runner::runBound(Arguments& arguments, std::optional<double> timeout, From 
   for (size_t tries = 0;; ++tries) {
     try {
       const Unlocked unlocked;
-      if (from == From::kInitialState && tries == 0) execution_.resetState();
-      if (limit) return execution_.run(*limit);
-      return execution_.run();
+      if (from == From::kInitialState && tries == 0) execution_->resetState();
+      if (limit) return execution_->run(*limit);
+      return execution_->run();
     } catch (const Exception& exception) {
       if (exception.code() != HEARTH_OUTPUT_INSUFFICIENT_SIZE || tries > compiled_->outputs.size())
         throw;
     }
-    arguments.grow(execution_);
-    arguments.bind(execution_);
+    arguments.grow(*execution_);
+    arguments.bind(*execution_);
   }
 }
 
@@ -196,19 +216,31 @@ nb::dict Runner::run(nb::handle inputs, nb::handle outputs, std::optional<double
                      From from) {
   const Turn turn(*this);
   Arguments arguments(compiled_, inputs, outputs);
-  arguments.bind(execution_);
+  arguments.bind(*execution_);
   runBound(arguments, timeout, from);
-  return arguments.take(execution_);
+  return arguments.take(*execution_);
 }
 
 void Runner::resetState() {
   const Turn turn(*this);
   const Unlocked unlocked;
-  execution_.resetState();
+  execution_->resetState();
 }
 
-Statistics Runner::statistics() const {
-  return execution_.statistics();
+void Runner::close() {
+  if (!execution_) return;
+  const Turn turn(*this);
+  std::optional<Execution> closed;
+  closed.swap(execution_);
+  const Unlocked unlocked;
+  closed.reset();
+}
+
+Statistics Runner::statistics() {
+  // Also while it runs.
+  if (execution_) return execution_->statistics();
+  const Turn refused(*this);
+  return {};
 }
 
 Run::Run(std::shared_ptr<Runner> runner, nb::handle inputs, nb::handle outputs,
@@ -217,9 +249,9 @@ Run::Run(std::shared_ptr<Runner> runner, nb::handle inputs, nb::handle outputs,
       arguments_(runner_->compiled_, inputs, outputs),
       timeout_(timeout) {
   Runner::Turn turn(*runner_);
-  arguments_.bind(runner_->execution_);
+  arguments_.bind(*runner_->execution_);
   const auto limit = duration(timeout);
-  event_.emplace(limit ? runner_->execution_.start(*limit) : runner_->execution_.start());
+  event_.emplace(limit ? runner_->execution_->start(*limit) : runner_->execution_->start());
   turn.keep();
 }
 
@@ -269,11 +301,11 @@ nb::object Run::wait(std::optional<double> timeout) {
     }
     if (ending == Ending::kNone) return nb::none();
     if (ending == Ending::kTooSmall && hasTurn_) {
-      arguments_.grow(runner_->execution_);
-      arguments_.bind(runner_->execution_);
+      arguments_.grow(*runner_->execution_);
+      arguments_.bind(*runner_->execution_);
       runner_->runBound(arguments_, timeout_, Runner::From::kPresentState);
     }
-    if (!result_.is_valid()) result_ = arguments_.take(runner_->execution_);
+    if (!result_.is_valid()) result_ = arguments_.take(*runner_->execution_);
   } catch (...) {
     endTurn();
     throw;

@@ -61,8 +61,9 @@ class Runner : public std::enable_shared_from_this<Runner> {
   nanobind::dict run(nanobind::handle inputs, nanobind::handle outputs,
                      std::optional<double> timeout, From from);
   void resetState();
-  Statistics statistics() const;
-  const Compiled& compiled() const { return *compiled_; }
+  // Frees the execution; later calls raise BadState.
+  void close();
+  Statistics statistics();
 
  private:
   friend class Run;
@@ -71,7 +72,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
   void runBound(Arguments& arguments, std::optional<double> timeout, From from);
 
   const std::shared_ptr<const Compiled> compiled_;
-  Execution execution_;
+  std::optional<Execution> execution_;
   std::atomic<bool> isBusy_ = false;
 };
 

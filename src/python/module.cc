@@ -131,6 +131,11 @@ struct Options {
   }
 };
 
+[[noreturn]] void refuseClosed(const char* kind) {
+  setError(HEARTH_BAD_STATE, ("The " + std::string(kind) + " is closed.").c_str());
+  throw nb::python_error();
+}
+
 // What each type of option is called in a message.
 constexpr const char* kindOf(const std::string&) {
   return "a text";
@@ -176,13 +181,41 @@ Options optionsOf(const nb::kwargs& given) {
   return options;
 }
 
-// What Python sees of a compilation.
-struct PyCompilation {
+// What Python sees of a model and of a compilation. Threads that use them go on when one is closed.
+class PyModel {
+ public:
+  explicit PyModel(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+  std::shared_ptr<const Model> get() const {
+    if (model_ == nullptr) refuseClosed("model");
+    return model_;
+  }
+  void close() { model_.reset(); }
+
+ private:
+  std::shared_ptr<const Model> model_;
+};
+
+class PyCompilation {
+ public:
   explicit PyCompilation(Compilation compilation)
-      : compiled(std::make_shared<const Compiled>(std::move(compilation))),
-        pool(std::make_shared<RunnerPool>(compiled)) {}
-  std::shared_ptr<const Compiled> compiled;
-  std::shared_ptr<RunnerPool> pool;
+      : compiled_(std::make_shared<const Compiled>(std::move(compilation))),
+        pool_(std::make_shared<RunnerPool>(compiled_)) {}
+  std::shared_ptr<const Compiled> get() const {
+    if (compiled_ == nullptr) refuseClosed("compilation");
+    return compiled_;
+  }
+  std::shared_ptr<RunnerPool> pool() const {
+    if (pool_ == nullptr) refuseClosed("compilation");
+    return pool_;
+  }
+  void close() {
+    const auto compiled = std::move(compiled_);
+    const auto pool = std::move(pool_);
+  }
+
+ private:
+  std::shared_ptr<const Compiled> compiled_;
+  std::shared_ptr<RunnerPool> pool_;
 };
 
 nb::tuple shapeOf(const TensorInfo& tensor) {
@@ -238,11 +271,7 @@ NB_MODULE(_hearth, module) {
       .def_ro("zero_point", &TensorInfo::zeroPoint)
       .def_ro("alignment", &TensorInfo::alignment)
       .def_ro("padding", &TensorInfo::padding)
-      .def("_empty", emptyArray)
-      .def("__repr__", [](const TensorInfo& tensor) {
-        return "<hearth.Tensor '" + tensor.name + "' " + elementTypeName(tensor.type) + " " +
-               shapeText(tensor.dimensions) + ">";
-      });
+      .def("_empty", emptyArray);
 
   nb::class_<Device>(module, "Device")
       .def_ro("name", &Device::name)
@@ -253,120 +282,157 @@ NB_MODULE(_hearth, module) {
                      return type < std::size(kDeviceTypes) ? kDeviceTypes[type] : "unknown";
                    })
       .def_ro("feature_level", &Device::featureLevel)
-      .def_ro("extensions", &Device::extensions)
-      .def("__repr__",
-           [](const Device& device) { return "<hearth.Device '" + device.name + "'>"; });
+      .def_ro("extensions", &Device::extensions);
 
   nb::class_<Statistics>(module, "Statistics")
       .def_ro("runs", &Statistics::runs)
       .def_ro("last_ns", &Statistics::lastNs)
-      .def_ro("copied_bytes", &Statistics::copiedBytes)
-      .def("__repr__", [](const Statistics& statistics) {
-        return "<hearth.Statistics runs=" + std::to_string(statistics.runs) +
-               " last_ns=" + std::to_string(statistics.lastNs) +
-               " copied_bytes=" + std::to_string(statistics.copiedBytes) + ">";
-      });
+      .def_ro("copied_bytes", &Statistics::copiedBytes);
 
   nb::class_<Run>(module, "Run", "A run in flight. It can be awaited.")
-      .def("wait", &Run::wait, "timeout"_a = nb::none(),
-           "The outputs by name; None when the run still goes on after `timeout` seconds.")
+      .def("_wait", &Run::wait, nb::arg().none())
       .def_prop_ro("is_done", &Run::isDone);
 
   nb::class_<Runner>(module, "Execution",
                      "Runs a compilation any number of times and keeps its state tensors.")
       .def(
-          "run",
-          [](Runner& runner, nb::object inputs, nb::object outputs, std::optional<double> timeout) {
+          "_run",
+          [](Runner& runner, nb::handle inputs, nb::handle outputs, std::optional<double> timeout) {
             return runner.run(inputs, outputs, timeout, Runner::From::kPresentState);
           },
-          "inputs"_a = nb::none(), nb::kw_only(), "outputs"_a = nb::none(),
-          "timeout"_a = nb::none(), "Runs and returns the outputs by name.")
+          nb::arg().none(), nb::arg().none(), nb::arg().none())
       .def(
-          "start",
-          [](const std::shared_ptr<Runner>& runner, nb::object inputs, nb::object outputs,
+          "_start",
+          [](const std::shared_ptr<Runner>& runner, nb::handle inputs, nb::handle outputs,
              std::optional<double> timeout) {
             return std::make_unique<Run>(runner, inputs, outputs, timeout);
           },
-          "inputs"_a = nb::none(), nb::kw_only(), "outputs"_a = nb::none(),
-          "timeout"_a = nb::none(), "Begins a run in a thread of the library.")
-      .def("reset_state", &Runner::resetState, "Sets state tensors to their initial values.")
+          nb::arg().none(), nb::arg().none(), nb::arg().none())
+      .def("_reset_state", &Runner::resetState)
+      .def("close", &Runner::close, "Frees it. It must not be running.")
       .def_prop_ro("statistics", &Runner::statistics);
 
-  nb::class_<PyCompilation>(module, "Compilation", "A signature of a model, ready to run.")
+  nb::class_<PyCompilation>(module, "Compilation",
+                            "A signature of a model, ready to run. `with` closes it at the end; "
+                            "executions made of it go on.",
+                            nb::dynamic_attr())
       .def_prop_ro("device",
-                   [](const PyCompilation& self) { return self.compiled->compilation.device(); })
+                   [](const PyCompilation& self) { return self.get()->compilation.device(); })
       .def_prop_ro("inputs",
-                   [](const PyCompilation& self) { return tensorsOf(self.compiled->inputs); })
+                   [](const PyCompilation& self) { return tensorsOf(self.get()->inputs); })
       .def_prop_ro("outputs",
-                   [](const PyCompilation& self) { return tensorsOf(self.compiled->outputs); })
+                   [](const PyCompilation& self) { return tensorsOf(self.get()->outputs); })
       .def("_start_report_json",
            [](const PyCompilation& self) {
+             const auto compiled = self.get();
              const Unlocked unlocked;
-             return self.compiled->compilation.startReportJson();
+             return compiled->compilation.startReportJson();
            })
-      .def("create_execution",
-           [](const PyCompilation& self) { return std::make_shared<Runner>(self.compiled); })
+      .def("_create_execution",
+           [](const PyCompilation& self) { return std::make_shared<Runner>(self.get()); })
+      .def("close", &PyCompilation::close, "Frees it, once no execution of it is left.")
       .def(
-          "run",
-          [](const PyCompilation& self, nb::object inputs, nb::object outputs,
-             std::optional<double> timeout) { return self.pool->run(inputs, outputs, timeout); },
-          "inputs"_a = nb::none(), nb::kw_only(), "outputs"_a = nb::none(),
-          "timeout"_a = nb::none(),
-          "Runs on an execution of its own, with the initial state. Any number of threads may.");
+          "_run",
+          [](const PyCompilation& self, nb::handle inputs, nb::handle outputs,
+             std::optional<double> timeout) { return self.pool()->run(inputs, outputs, timeout); },
+          nb::arg().none(), nb::arg().none(), nb::arg().none());
 
-  nb::class_<Model>(module, "Model")
-      .def(nb::init<const std::string&, const std::string&>(), nb::call_guard<Unlocked>())
+  nb::class_<PyModel>(module, "Model")
       .def("__init__",
-           [](Model* self, const nb::object& content, const std::string& part) {
-             const Buffer buffer(content);
-             const Unlocked unlocked;
-             new (self) Model(buffer.data(), buffer.size(), part);
+           [](PyModel* self, const std::string& path, const std::string& part) {
+             std::shared_ptr<const Model> model;
+             {
+               const Unlocked unlocked;
+               model = std::make_shared<const Model>(path, part);
+             }
+             new (self) PyModel(std::move(model));
            })
-      .def_prop_ro("signatures", &Model::signatureKeys)
-      .def("_inspect", &Model::inspect, nb::call_guard<Unlocked>())
+      .def("__init__",
+           [](PyModel* self, const nb::object& content, const std::string& part) {
+             const Buffer buffer(content);
+             std::shared_ptr<const Model> model;
+             {
+               const Unlocked unlocked;
+               model = std::make_shared<const Model>(buffer.data(), buffer.size(), part);
+             }
+             new (self) PyModel(std::move(model));
+           })
+      .def("close", &PyModel::close, "Frees it, once no compilation of it is left.")
+      .def_prop_ro("signatures", [](const PyModel& self) { return self.get()->signatureKeys(); })
+      .def("_inspect",
+           [](const PyModel& self) {
+             const auto model = self.get();
+             const Unlocked unlocked;
+             return model->inspect();
+           })
+      .def("_metadata",
+           [](const PyModel& self) {
+             const auto model = self.get();
+             const Unlocked unlocked;
+             return model->metadata();
+           })
+      .def("_labels",
+           [](const PyModel& self, size_t output, const std::string& locale) {
+             const auto model = self.get();
+             const Unlocked unlocked;
+             return model->labels(output, locale);
+           })
+      .def("_packed_file",
+           [](const PyModel& self, const std::string& name) {
+             const auto model = self.get();
+             std::string content;
+             {
+               const Unlocked unlocked;
+               content = model->packedFile(name);
+             }
+             return nb::bytes(content.data(), content.size());
+           })
       .def("_compile",
-           [](const Model& self, const std::string& signature, nb::kwargs given) {
+           [](const PyModel& self, const std::string& signature, nb::kwargs given) {
+             const auto model = self.get();
              CompileOptions options = optionsOf(given).made();
              options.signature = signature;
              std::optional<Compilation> compilation;
              {
                const Unlocked unlocked;
-               compilation.emplace(self.compile(options));
+               compilation.emplace(model->compile(options));
              }
              return std::make_unique<PyCompilation>(*std::move(compilation));
            })
       .def("_compile_signatures",
-           [](const Model& self, const std::vector<std::string>& signatures, nb::kwargs given) {
+           [](const PyModel& self, const std::vector<std::string>& signatures, nb::kwargs given) {
+             const auto model = self.get();
              const CompileOptions options = optionsOf(given).made();
              std::vector<Compilation> compilations;
              {
                const Unlocked unlocked;
-               compilations = self.compileSignatures(signatures, options);
+               compilations = model->compileSignatures(signatures, options);
              }
              nb::list list;
              for (Compilation& compilation : compilations)
                list.append(nb::cast(std::make_unique<PyCompilation>(std::move(compilation))));
              return list;
            })
-      .def("_explain_start", [](const Model& self, const std::string& signature, nb::kwargs given) {
-        CompileOptions options = optionsOf(given).made();
-        options.signature = signature;
-        const Unlocked unlocked;
-        return self.explainStart(options);
-      });
+      .def("_explain_start",
+           [](const PyModel& self, const std::string& signature, nb::kwargs given) {
+             const auto model = self.get();
+             CompileOptions options = optionsOf(given).made();
+             options.signature = signature;
+             const Unlocked unlocked;
+             return model->explainStart(options);
+           });
 
   module.def("_describe_container", &describeContainer, nb::call_guard<Unlocked>());
-  module.def("devices", &devices, nb::call_guard<Unlocked>(),
-             "All devices, in the order of preference.");
-  module.def("version", &hearth_version, "The version of the library, for example '0.1.0'.");
+  module.def("_devices", &devices, nb::call_guard<Unlocked>());
+  module.def("_version", &hearth_version);
   module.def(
-      "flush",
+      "_flush",
       [](std::optional<double> timeout) {
         const Unlocked unlocked;
         if (!timeout) return flush();
         flush(std::chrono::nanoseconds(static_cast<int64_t>(std::clamp(*timeout, 0.0, 1e9) * 1e9)));
       },
-      "timeout"_a = nb::none(), "Waits until packed weights are written for the next start.");
+      nb::arg().none());
 }
 
 }  // namespace

@@ -184,6 +184,13 @@ Result<std::shared_ptr<hal::Device>> DeviceManager::find(std::string_view name) 
     if (device->name() == name) return device;
     names += (names.empty() ? "" : ", ") + device->name();
   }
+  static constexpr std::pair<std::string_view, hal::DeviceType> kTypes[] = {
+      {"cpu", hal::DeviceType::kCpu},
+      {"gpu", hal::DeviceType::kGpu},
+      {"accelerator", hal::DeviceType::kAccelerator}};
+  for (const auto& [word, type] : kTypes)
+    for (const auto& device : devices_)
+      if (name == word && device->type() == type) return device;
   return fail(ErrorCode::kNotFound, "There is no device {}; there are: {}.", name,
               names.empty() ? "none" : names);
 }

@@ -41,7 +41,8 @@ class DeviceManager {
   // The last resort, nnapi-reference; null where these devices have none.
   std::shared_ptr<hal::Device> reference() const;
 
-  // kNotFound when no device has this name; the message lists the devices.
+  // The device with this name, or the first one of the type "cpu", "gpu" or "accelerator".
+  // kNotFound when there is none; the message lists the devices.
   Result<std::shared_ptr<hal::Device>> find(std::string_view name) const;
 
  private:

@@ -3,11 +3,15 @@
 explain themselves."""
 
 import array
+import ast
 import asyncio
 import gc
+import inspect
 import json
 import os
 import pathlib
+import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,7 +31,7 @@ sys.path.insert(0, str(BUILD / "python"))
 sys.path.insert(0, str(ROOT / "bench"))
 
 import hearth  # noqa: E402
-from workloads import tflite_writer  # noqa: E402
+from workloads import tflite_metadata, tflite_writer  # noqa: E402
 from workloads.graph import Graph  # noqa: E402
 
 DIGITS = ROOT / "models" / "digits" / "digits.tflite"
@@ -93,9 +97,8 @@ class PackageTest(unittest.TestCase):
     def testInputsComeByNamePlaceOrAlone(self):
         x = picture(5)
         expected = self.compiled.run({"image": x})["probabilities"]
-        for inputs in (x, [x], (x,), x.tolist(), np.asfortranarray(x), memoryview(x)):
-            if isinstance(inputs, list) and inputs and isinstance(inputs[0], list):
-                inputs = [inputs]  # a sequence of one input, which is a list of numbers
+        for inputs in (x, [x], (x,), x.tolist(), [x.tolist()], list(x), x.astype(">f4"),
+                       np.asfortranarray(x), memoryview(x)):
             np.testing.assert_array_equal(self.compiled.run(inputs)["probabilities"], expected)
         x.flags.writeable = False
         np.testing.assert_array_equal(self.compiled.run(x)["probabilities"], expected)
@@ -127,13 +130,32 @@ class PackageTest(unittest.TestCase):
         frozen = self.compiled.outputs[0].empty()
         frozen.flags.writeable = False
         for call, error, text in (
-                (lambda: self.compiled.run(), hearth.errors.InvalidArgument, "has 1 inputs"),
+                (lambda: self.compiled.run(), hearth.errors.InvalidArgument, "has 1 input ('image'), and 0 are given"),
                 (lambda: self.compiled.run({"picture": x}), hearth.errors.InvalidArgument,
                  "no input 'picture'"),
                 (lambda: self.compiled.run({}), hearth.errors.InvalidArgument, "missing"),
                 (lambda: self.compiled.run(x.astype(np.float64)), hearth.errors.InvalidArgument,
                  "float64"),
-                (lambda: self.compiled.run(x[0]), hearth.errors.InvalidArgument, "(28, 28, 1)"),
+                (lambda: self.compiled.run([x, x]), hearth.errors.InvalidArgument, "and 2 are"),
+                (lambda: self.compiled.run(x[0]), hearth.errors.InvalidArgument,
+                 "(28, 28, 1), the tensor (1, 28, 28, 1). It lacks the batch: "
+                 "array[numpy.newaxis]"),
+                (lambda: self.compiled.run(x.transpose(0, 3, 1, 2)), hearth.errors.InvalidArgument,
+                 "array.transpose(0, 2, 3, 1)"),
+                (lambda: self.compiled.run(x[0].transpose(2, 0, 1)), hearth.errors.InvalidArgument,
+                 "array.transpose(1, 2, 0)[numpy.newaxis]"),
+                (lambda: self.compiled.run(x.astype(object)), hearth.errors.InvalidArgument,
+                 "another kind than numbers (object)"),
+                (lambda: self.compiled.run(x.astype(">f8")), hearth.errors.InvalidArgument,
+                 "has >f8, the tensor float32"),
+                (lambda: self.model.compile(threads=-1), hearth.errors.InvalidArgument,
+                 "threads is -1. It needs an integer from 0"),
+                (lambda: self.model.compile(cache=True), hearth.errors.InvalidArgument,
+                 "cache is True. It needs a text."),
+                (lambda: hearth.Model(DIGITS.read_bytes()), hearth.errors.InvalidArgument,
+                 "from_bytes"),
+                (lambda: hearth.Model(bytearray(b"TFL3")), hearth.errors.InvalidArgument,
+                 "from_bytes"),
                 (lambda: self.compiled.run("a text"), hearth.errors.InvalidArgument, "no array"),
                 (lambda: self.compiled.run(x, outputs={"probabilities": wrong}),
                  hearth.errors.InvalidArgument, "float64"),
@@ -156,6 +178,119 @@ class PackageTest(unittest.TestCase):
             self.assertIn(text, str(caught.exception))
             self.assertIsInstance(caught.exception, hearth.Error)
             self.assertNotEqual(caught.exception.status, 0)
+
+    def testErrorsNameTheFileOnce(self):
+        page = self.folder / "page.tflite"
+        page.write_text("<!DOCTYPE html><html>404</html>")
+        for path, text in ((page, "web page"), (self.folder, "folder"),
+                           (self.folder / "none.tflite", "No such file")):
+            with self.assertRaises(hearth.Error) as caught:
+                hearth.Model(path)
+            self.assertIn(text, str(caught.exception))
+            self.assertEqual(str(caught.exception).count(str(path)), 1, caught.exception)
+
+    def testPeopleAndToolsSeeWhatThereIs(self):
+        self.assertEqual(hearth.__version__, hearth.version())
+        for text, thing in (("(path, part=None)", hearth.Model),
+                            ("(content, part=None)", hearth.Model.from_bytes),
+                            ("(inputs=None, *, outputs=None, timeout=None)", self.compiled.run),
+                            ("(shape=None)", self.compiled.inputs[0].empty),
+                            ("(timeout=None)", hearth.flush)):
+            self.assertEqual(str(inspect.signature(thing)), text)
+        for method in (self.model.compile, self.model.explain_start, self.model.compile_signatures):
+            self.assertIn("threads=None", str(inspect.signature(method)))
+            self.assertTrue(inspect.getdoc(method))
+        with self.assertRaisesRegex(hearth.errors.InvalidArgument, "weight_cache") as caught:
+            self.model.compile(speed=2)
+        # What help() shows is what the library takes.
+        shown = set(inspect.signature(self.model.compile).parameters)
+        known = re.search("There are (.*)\\.$", str(caught.exception)).group(1)
+        self.assertEqual(shown, set(known.replace(" and ", ", ").split(", ")))
+        execution = self.compiled.create_execution()
+        run = execution.start(picture(2))
+        run.wait()
+        for text, thing in ((r"<hearth.Model 'digits.tflite', 1 signature>", self.model),
+                            (r"<hearth.Model of bytes, ", hearth.Model.from_bytes(DIGITS.read_bytes())),
+                            (r"<hearth.Compilation on hearth-cpu, 'image' float32\(1, 28, 28, 1\) -> "
+                             r"'probabilities' float32\(1, 10\)>", self.compiled),
+                            (r"<hearth.Execution 1 runs>", execution), (r"<hearth.Run done>", run),
+                            (r"<hearth.Tensor 'image' float32\(1, 28, 28, 1\)>",
+                             self.compiled.inputs[0]),
+                            (r"<hearth.Device 'hearth-cpu' cpu, version ", hearth.devices()[0])):
+            self.assertRegex(repr(thing), text)
+
+    def testTheStubsNameTheKeysThatThereAre(self):
+        stub = ast.parse((BUILD / "python" / "hearth" / "__init__.pyi").read_text())
+        known = {node.name: {field.target.id for field in node.body} for node in stub.body
+                 if isinstance(node, ast.ClassDef) and node.bases
+                 and getattr(node.bases[0], "id", "") == "TypedDict"}
+        inspected = self.model.inspect()
+        report = self.compiled.start_report
+        for name, given in (("StartReport", report), ("Tuning", report["tuning"]),
+                            ("Inspection", inspected), ("Signature", inspected["signatures"][0]),
+                            ("Argument", inspected["signatures"][0]["inputs"][0]),
+                            ("Metadata", self.model.metadata)):
+            self.assertEqual(known[name], set(given), name)
+        self.assertEqual(known["Options"] | {"signature"},
+                         set(inspect.signature(self.model.compile).parameters))
+
+    def testACompilationIsAFunction(self):
+        self.assertEqual(self.compiled(picture(5))["probabilities"].argmax(), 5)
+        self.assertEqual(self.model.compile(device="cpu", store=self.store).device, "hearth-cpu")
+        self.assertEqual(self.compiled.create_execution()(picture(5))["probabilities"].argmax(), 5)
+
+    def testWithClosesAndWhatWasMadeGoesOn(self):
+        with hearth.Model(DIGITS) as model, model.compile(store=self.store) as compiled, \
+                compiled.create_execution() as execution:
+            model.close()
+            compiled.close()
+            self.assertEqual(execution.run(picture(3))["probabilities"].argmax(), 3)
+        for call, text in ((model.inspect, "model"), (model.compile, "model"),
+                           (lambda: compiled.run(picture(3)), "compilation"),
+                           (compiled.create_execution, "compilation"),
+                           (lambda: execution.run(picture(3)), "execution"),
+                           (lambda: execution.statistics, "execution")):
+            with self.assertRaisesRegex(hearth.errors.BadState, f"The {text} is closed"):
+                call()
+        execution.close()
+
+    def testModelsAndCompilationsGoToOtherProcesses(self):
+        model = pickle.loads(pickle.dumps(self.model))
+        self.assertEqual(model.signatures, self.model.signatures)
+        compiled = pickle.loads(pickle.dumps(self.compiled))
+        self.assertEqual(compiled.run(picture(8))["probabilities"].argmax(), 8)
+        for thing, text in ((hearth.Model.from_bytes(DIGITS.read_bytes()), "from_bytes"),
+                            (self.compiled.create_execution(), "make an execution there")):
+            with self.assertRaisesRegex(TypeError, text):
+                pickle.dumps(thing)
+
+    def testModelsSayWhatTheyAre(self):
+        metadata = self.model.metadata
+        self.assertEqual((metadata["name"], metadata["inputs"], metadata["packed"]), ("", [], []))
+        self.assertEqual(metadata["output_operations"], ["SOFTMAX"])
+        self.assertEqual(self.model.labels(), [])
+        with self.assertRaisesRegex(hearth.errors.NotFound, "no labels"):
+            self.model.labels(locale="en")
+        with self.assertRaisesRegex(hearth.errors.NotFound, "there are: none"):
+            self.model.packed_file("labels.txt")
+
+    def testLabelsComeFromTheMetadata(self):
+        graph = Graph("named")
+        graph.outputs = [graph.softmax("y", graph.addInput("x", (1, 2)))]
+        path = self.folder / "named.tflite"
+        tflite_writer.write(graph, path, metadata=tflite_metadata.metadata(
+            "named", [], [tflite_metadata.tensor("score", files=[
+                ("labels.txt", "axis labels", "en"), ("namen.txt", "axis labels", "de")])]))
+        tflite_metadata.pack(path, {"labels.txt": "rain\r\nwind\n", "namen.txt": "Regen\nWind"})
+        for model in (hearth.Model(path), hearth.Model.from_bytes(path.read_bytes())):
+            self.assertEqual(model.metadata["name"], "named")
+            self.assertEqual(model.labels(), ["rain", "wind"])
+            self.assertEqual(model.labels("score", "de"), ["Regen", "Wind"])
+            self.assertEqual(model.packed_file("namen.txt"), b"Regen\nWind")
+            with self.assertRaisesRegex(hearth.errors.NotFound, "the languages are: en, de"):
+                model.labels(0, "fr")
+            with self.assertRaisesRegex(hearth.errors.NotFound, "there are: score"):
+                model.labels("probability")
 
     def testEveryCutOfAModelIsRefusedOrRuns(self):
         content = DIGITS.read_bytes()

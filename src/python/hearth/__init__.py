@@ -11,13 +11,14 @@ Every start after the first finds packed weights in a store that all processes s
 buffer protocol: by name, as a sequence, or a single one. Memory of Tensor.empty() is used in place.
 """
 
-from . import _files, _methods, errors
-from ._hearth import Compilation, Device, Execution, Run, Statistics, Tensor, devices, flush, version
+from . import _files, _hearth, _methods, errors
+from ._hearth import Compilation, Device, Execution, Run, Statistics, Tensor
 from ._model import Model, describe_container
 from .errors import Error
 
 __all__ = ["Compilation", "Device", "Error", "Execution", "Model", "Run", "Statistics", "Tensor",
            "delegate_library", "describe_container", "devices", "errors", "flush", "version"]
+__version__ = _hearth._version()
 
 _methods.add()
 
@@ -26,3 +27,18 @@ def delegate_library():
     """The path of libhearth_delegate.so, for load_delegate() of LiteRT; its name, which the system
     finds, if it is not beside this package."""
     return _files.find("lib", "libhearth_delegate.so") or "libhearth_delegate.so"
+
+
+def devices():
+    """All devices, in the order of preference."""
+    return _hearth._devices()
+
+
+def flush(timeout=None):
+    """Waits until packed weights are written for the next start."""
+    _hearth._flush(timeout)
+
+
+def version():
+    """The version of the library, for example '0.1.0'."""
+    return __version__

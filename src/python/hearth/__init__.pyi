@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from types import TracebackType
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 import numpy
 from numpy.typing import ArrayLike
-from typing_extensions import Unpack
+from typing_extensions import Buffer
 
 from . import errors as errors
 from .errors import Error as Error
 
 Inputs = Mapping[str, ArrayLike] | Sequence[ArrayLike] | ArrayLike
 Outputs = dict[str, numpy.ndarray]
+
+__version__: str
 
 class Options(TypedDict, total=False):
     device: str | None
@@ -29,6 +32,95 @@ class Options(TypedDict, total=False):
     max_activation_bytes: int | None
     timeout: float | None
 
+class Tuning(TypedDict):
+    state: Literal["off", "measuring", "measured", "recalled"]
+    executions: int
+    changed_steps: int
+    first_ms: float
+    second_ms: float
+
+class StartReport(TypedDict):
+    state: Literal["cold", "warm", "uncached"]
+    reason: str
+    prepare_ms: float
+    packed_bytes: int
+    packed_bytes_by_operation: dict[str, int]
+    repacked_bytes: int
+    repaired_bytes: int
+    mapped_bytes: int
+    shared_bytes: int
+    hashed_bytes: int
+    activation_bytes: int
+    routed_around: list[str]
+    tuning: Tuning
+    cache: str
+
+class AssociatedFile(TypedDict):
+    name: str
+    description: str
+    type: str
+    locale: str
+
+class PackedFile(TypedDict):
+    name: str
+    bytes: int
+    problem: str | None
+
+class TensorMetadata(TypedDict):
+    name: str
+    description: str
+    dimension_names: list[str]
+    content: str
+    color_space: str
+    box: dict[str, Any] | None
+    audio: dict[str, int] | None
+    mean: list[float | None]
+    std: list[float | None]
+    min: list[float | None]
+    max: list[float | None]
+    calibration: dict[str, Any] | None
+    score_threshold: float | None
+    files: list[AssociatedFile]
+
+class Metadata(TypedDict):
+    name: str
+    description: str
+    version: str
+    author: str
+    license: str
+    inputs: list[TensorMetadata]
+    outputs: list[TensorMetadata]
+    files: list[AssociatedFile]
+    packed: list[PackedFile]
+    output_operations: list[str]
+    problem: str | None
+
+class Argument(TypedDict):
+    name: str
+    shape: list[int]
+    type: str
+    scale: float | None
+    zero_point: int
+
+class Signature(TypedDict):
+    key: str
+    problem: str | None
+    inputs: list[Argument]
+    outputs: list[Argument]
+    state_tensors: int
+    devices: list[dict[str, Any]]
+    operations: list[dict[str, Any]]
+    plan: dict[str, Any] | None
+
+class Inspection(TypedDict):
+    description: str
+    version: int
+    file_bytes: int
+    weight_bytes: int
+    metadata: Metadata
+    signatures: list[Signature]
+    subgraphs: list[dict[str, Any]]
+
 class Tensor:
     @property
     def name(self) -> str: ...
@@ -44,7 +136,7 @@ class Tensor:
     def alignment(self) -> int: ...
     @property
     def padding(self) -> int: ...
-    def empty(self, shape: Sequence[int] | None = None) -> numpy.ndarray: ...
+    def empty(self, shape: Sequence[int] | int | None = None) -> numpy.ndarray: ...
 
 class Device:
     @property
@@ -76,10 +168,17 @@ class Execution:
     def run(self, inputs: Inputs | None = None, *,
             outputs: Mapping[str, numpy.ndarray] | None = None,
             timeout: float | None = None) -> Outputs: ...
+    def __call__(self, inputs: Inputs | None = None, *,
+                 outputs: Mapping[str, numpy.ndarray] | None = None,
+                 timeout: float | None = None) -> Outputs: ...
     def start(self, inputs: Inputs | None = None, *,
               outputs: Mapping[str, numpy.ndarray] | None = None,
               timeout: float | None = None) -> Run: ...
     def reset_state(self) -> None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 traceback: TracebackType | None) -> None: ...
     @property
     def statistics(self) -> Statistics: ...
 
@@ -91,19 +190,34 @@ class Compilation:
     @property
     def outputs(self) -> tuple[Tensor, ...]: ...
     @property
-    def start_report(self) -> dict[str, Any]: ...
+    def start_report(self) -> StartReport: ...
     def create_execution(self) -> Execution: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 traceback: TracebackType | None) -> None: ...
     def run(self, inputs: Inputs | None = None, *,
             outputs: Mapping[str, numpy.ndarray] | None = None,
             timeout: float | None = None) -> Outputs: ...
+    def __call__(self, inputs: Inputs | None = None, *,
+                 outputs: Mapping[str, numpy.ndarray] | None = None,
+                 timeout: float | None = None) -> Outputs: ...
 
 class Model:
     def __init__(self, path: str | os.PathLike[str], part: str | None = None) -> None: ...
-    @staticmethod
-    def from_bytes(content: bytes, part: str | None = None) -> Model: ...
+    @classmethod
+    def from_bytes(cls, content: Buffer, part: str | None = None) -> Self: ...
     @property
     def signatures(self) -> list[str]: ...
-    def inspect(self) -> dict[str, Any]: ...
+    @property
+    def metadata(self) -> Metadata: ...
+    def labels(self, output: int | str = 0, locale: str | None = None) -> list[str]: ...
+    def packed_file(self, name: str) -> bytes: ...
+    def inspect(self) -> Inspection: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 traceback: TracebackType | None) -> None: ...
     def compile(self, signature: str | None = None, **options: Unpack[Options]) -> Compilation: ...
     def compile_signatures(self, signatures: Sequence[str],
                            **options: Unpack[Options]) -> list[Compilation]: ...

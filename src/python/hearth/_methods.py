@@ -5,31 +5,126 @@ import asyncio
 import json
 import operator
 
-from ._hearth import Compilation, Run, Tensor
+from ._hearth import Compilation, Device, Execution, Run, Statistics, Tensor
 from .errors import InvalidArgument
 
 
-def _await(run):
-    return asyncio.get_running_loop().run_in_executor(None, run.wait).__await__()
+def _compile(model, signature, options):
+    return model.compile(signature, **options)
 
 
-def _empty(tensor, shape=None):
-    """A new array, filled with zeros, that runs use in place. `shape` says the size of dimensions
-    that the tensor does not know."""
-    if shape is None:
-        if None in tensor.shape:
-            raise InvalidArgument(f"The shape of '{tensor.name}' is {tensor.shape}: give one without None.")
-        shape = tensor.shape
-    sizes = [operator.index(size) for size in shape] if hasattr(shape, "__iter__") \
-        else [operator.index(shape)]
-    if not all(0 <= size < 1 << 64 for size in sizes):
-        raise InvalidArgument(f"The tensor '{tensor.name}' has the shape {tensor.shape}, not {tuple(sizes)}.")
-    return tensor._empty(sizes)
+class _Compilation:
+    def run(self, inputs=None, *, outputs=None, timeout=None):
+        """Runs on an execution of its own, with the initial state, and returns the outputs by name.
+        Any number of threads may."""
+        return self._run(inputs, outputs, timeout)
+
+    __call__ = run
+
+    def create_execution(self):
+        """An execution, which keeps its state tensors from run to run."""
+        return self._create_execution()
+
+    @property
+    def start_report(self):
+        """How the compilation started, as `hearth bench --json` has it."""
+        return json.loads(self._start_report_json())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __reduce__(self):
+        return _compile, self._source
+
+    def __repr__(self):
+        def text(tensors):
+            return ", ".join(f"{tensor.name!r} {tensor.dtype}{tensor.shape}" for tensor in tensors)
+        return f"<hearth.Compilation on {self.device}, {text(self.inputs)} -> {text(self.outputs)}>"
+
+
+class _Execution:
+    def run(self, inputs=None, *, outputs=None, timeout=None):
+        """Runs and returns the outputs by name."""
+        return self._run(inputs, outputs, timeout)
+
+    __call__ = run
+
+    def start(self, inputs=None, *, outputs=None, timeout=None):
+        """Begins a run in a thread of the library."""
+        return self._start(inputs, outputs, timeout)
+
+    def reset_state(self):
+        """Sets state tensors to their initial values."""
+        self._reset_state()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __reduce__(self):
+        raise TypeError("An execution cannot be sent to another process. Send the Model or the "
+                        "Compilation, and make an execution there.")
+
+    def __repr__(self):
+        return f"<hearth.Execution {self.statistics.runs} runs>"
+
+
+class _Run:
+    def wait(self, timeout=None):
+        """The outputs by name; None when the run still goes on after `timeout` seconds."""
+        return self._wait(timeout)
+
+    def __await__(self):
+        return asyncio.get_running_loop().run_in_executor(None, self.wait).__await__()
+
+    def __repr__(self):
+        return f"<hearth.Run {'done' if self.is_done else 'in flight'}>"
+
+
+class _Tensor:
+    def empty(self, shape=None):
+        """A new array, filled with zeros, that runs use in place. `shape` says the size of
+        dimensions that the tensor does not know."""
+        if shape is None:
+            if None in self.shape:
+                raise InvalidArgument(
+                    f"The shape of '{self.name}' is {self.shape}: give one without None.")
+            shape = self.shape
+        sizes = [operator.index(size) for size in shape] if hasattr(shape, "__iter__") \
+            else [operator.index(shape)]
+        if not all(0 <= size < 1 << 64 for size in sizes):
+            raise InvalidArgument(
+                f"The tensor '{self.name}' has the shape {self.shape}, not {tuple(sizes)}.")
+        return self._empty(sizes)
+
+    def __repr__(self):
+        scale = f" scale {self.scale:.6g} zero point {self.zero_point}" if self.scale else ""
+        return f"<hearth.Tensor {self.name!r} {self.dtype}{self.shape}{scale}>"
+
+
+class _Device:
+    def __repr__(self):
+        return f"<hearth.Device {self.name!r} {self.type}, version {self.version}>"
+
+
+class _Statistics:
+    def __repr__(self):
+        return (f"<hearth.Statistics runs={self.runs} last_ns={self.last_ns} "
+                f"copied_bytes={self.copied_bytes}>")
 
 
 def add():
-    Run.__await__ = _await
-    Tensor.empty = _empty
-    Compilation.start_report = property(
-        lambda compilation: json.loads(compilation._start_report_json()),
-        doc="How the compilation started, as `hearth bench --json` has it.")
+    """Gives the classes of the module their methods."""
+    for native, python in ((Compilation, _Compilation), (Execution, _Execution), (Run, _Run),
+                           (Tensor, _Tensor), (Device, _Device), (Statistics, _Statistics)):
+        for name, value in vars(python).items():
+            if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__",
+                            "__firstlineno__", "__static_attributes__"):
+                if callable(value):
+                    value.__qualname__ = f"{native.__name__}.{name}"
+                setattr(native, name, value)

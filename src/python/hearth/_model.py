@@ -4,45 +4,93 @@
 import json
 import os
 
-from . import _hearth
-
-_PATHS = ("store", "weight_cache", "cache_dir")
-
-
-def _native(options):
-    """The options of compile() as the library's module takes them."""
-    return {name: os.fsdecode(value) if name in _PATHS and value is not None else value
-            for name, value in options.items()}
+from . import _hearth, _options
+from .errors import InvalidArgument, NotFound
 
 
 class Model(_hearth.Model):
-    """A .tflite file, or the model `part` of a .task or .litertlm file."""
+    """A .tflite file, or the model `part` of a .task or .litertlm file. `with` closes it at the end;
+    compilations made of it go on."""
 
     def __init__(self, path, part=None):
-        super().__init__(os.fsdecode(path), part or "")
+        if isinstance(path, (bytearray, memoryview)) or isinstance(path, bytes) and b"\0" in path:
+            raise InvalidArgument("A path is given as text. Model.from_bytes() takes the bytes of a model.")
+        path = os.path.abspath(os.fsdecode(path))
+        super().__init__(path, part or "")
+        self._source = (path, part)
 
     @classmethod
     def from_bytes(cls, content, part=None):
         """A model in memory, which is copied: bytes, or anything with the buffer protocol."""
         model = cls.__new__(cls)
         _hearth.Model.__init__(model, memoryview(content), part or "")
+        model._source = None
         return model
 
     def inspect(self):
         """What `hearth inspect --json` says."""
         return json.loads(self._inspect())
 
-    def compile(self, signature=None, **options):
-        """Makes a signature ready to run; None is the first."""
-        return self._compile(signature or "", **_native(options))
+    @property
+    def metadata(self):
+        """What the file says about itself: name, description, author, license, inputs, outputs and
+        the files packed behind the model. docs/cli.md describes the keys."""
+        return json.loads(self._metadata())
 
+    def labels(self, output=0, locale=None):
+        """The labels that the metadata has for an output, by its place or its name there, in a
+        language such as "en"; None is the first. An empty list if there are none."""
+        if isinstance(output, str):
+            names = [tensor["name"] for tensor in self.metadata["outputs"]]
+            if output not in names:
+                raise NotFound(f"The metadata has no output {output!r}; there are: {', '.join(names) or 'none'}.")
+            output = names.index(output)
+        return self._labels(output, locale or "")
+
+    def packed_file(self, name):
+        """The bytes of a file that is packed behind the model."""
+        return self._packed_file(name)
+
+    @_options.shown
+    def compile(self, signature=None, **options):
+        """Makes a signature ready to run; None is the first. docs/python.md describes the options."""
+        return self._named(self._compile(signature or "", **_options.native(options)), signature, options)
+
+    @_options.shown
     def compile_signatures(self, signatures, **options):
         """Makes several signatures ready at once: a list of compilations in this order."""
-        return self._compile_signatures(list(signatures), **_native(options))
+        signatures = list(signatures)
+        made = self._compile_signatures(signatures, **_options.native(options))
+        return [self._named(compilation, signature, options)
+                for compilation, signature in zip(made, signatures)]
 
+    @_options.shown
     def explain_start(self, signature=None, **options):
         """How compile() would start now."""
-        return json.loads(self._explain_start(signature or "", **_native(options)))
+        return json.loads(self._explain_start(signature or "", **_options.native(options)))
+
+    def _named(self, compilation, signature, options):
+        compilation._source = (self, signature, options)
+        return compilation
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __reduce__(self):
+        if self._source is None:
+            raise TypeError("A model made by from_bytes() cannot be sent to another process. Send the "
+                            "bytes, and call Model.from_bytes() there.")
+        return Model, self._source
+
+    def __repr__(self):
+        name = "of bytes" if self._source is None else repr(os.path.basename(self._source[0]))
+        if self._source is not None and self._source[1]:
+            name += f" part {self._source[1]!r}"
+        keys = self.signatures
+        return f"<hearth.Model {name}, {len(keys)} signature{'' if len(keys) == 1 else 's'}>"
 
 
 def describe_container(path):
