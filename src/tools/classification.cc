@@ -6,6 +6,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "base/format.h"
 #include "tools/media/elements.h"
 #include "tools/media/file.h"
 
@@ -37,6 +38,23 @@ std::string Labels::name(uint64_t index, uint64_t classCount) const {
   return index < names_.size() ? names_[index] : "";
 }
 
+std::string Labels::detectedName(uint64_t index) const {
+  const bool isShifted =
+      !names_.empty() && (names_.front() == "???" || names_.front() == "background");
+  if (isShifted) ++index;
+  return index < names_.size() ? names_[index] : "";
+}
+
+std::string Labels::misfit(uint64_t classCount) const {
+  size_t lines = names_.size();
+  // An empty line at the end names nothing.
+  while (lines > 0 && names_[lines - 1].empty()) --lines;
+  if (lines == 0 || lines == classCount ||
+      (lines == classCount + 1 && names_.front() == "background"))
+    return "";
+  return base::formatText("There are {} labels for {} classes.", lines, classCount);
+}
+
 bool isClassification(const Array& output, bool isLenient) {
   const std::vector<uint64_t>& shape = output.shape;
   if (shape.empty() || shape.back() < 2) {
@@ -49,19 +67,23 @@ bool isClassification(const Array& output, bool isLenient) {
 }
 
 std::vector<ScoredClass> topClasses(const Array& output, const TensorInfo& tensor, size_t count) {
-  const std::vector<double> stored = toNumbers(output);
-  std::vector<uint64_t> order(stored.size());
+  std::vector<double> scores = toNumbers(output);
+  for (double& score : scores) score = tensor.dequantize(score);
+  return topClasses(scores, count);
+}
+
+std::vector<ScoredClass> topClasses(const std::vector<double>& scores, size_t count) {
+  std::vector<uint64_t> order(scores.size());
   std::iota(order.begin(), order.end(), uint64_t{0});
   count = std::min(count, order.size());
-  const auto key = [&stored](uint64_t i) {
-    return std::isnan(stored[i]) ? -std::numeric_limits<double>::infinity() : stored[i];
+  const auto key = [&scores](uint64_t i) {
+    return std::isnan(scores[i]) ? -std::numeric_limits<double>::infinity() : scores[i];
   };
   std::partial_sort(
       order.begin(), order.begin() + static_cast<ptrdiff_t>(count), order.end(),
       [&key](uint64_t a, uint64_t b) { return key(a) != key(b) ? key(a) > key(b) : a < b; });
   std::vector<ScoredClass> best;
-  for (size_t i = 0; i < count; ++i)
-    best.push_back({order[i], tensor.dequantize(stored[order[i]])});
+  for (size_t i = 0; i < count; ++i) best.push_back({order[i], scores[order[i]]});
   return best;
 }
 

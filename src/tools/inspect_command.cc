@@ -145,6 +145,50 @@ std::string planText(const Json& plan) {
   return "\n" + table.toString();
 }
 
+// "mean 127.5, std 127.5; labels.txt (axis labels, en)": how a tensor is prepared or understood.
+std::string handlingText(const Json& tensor) {
+  std::string out;
+  const auto add = [&out](const std::string& part) {
+    if (!part.empty()) out += (out.empty() ? "" : "; ") + part;
+  };
+  add(text(tensor["content"]));
+  add(text(tensor["color_space"]));
+  for (const char* list : {"mean", "std"})
+    if (!tensor[list].empty()) add(base::formatText("{} {}", list, tensor[list].dump()));
+  if (!tensor["audio"].is_null())
+    add(tensor["audio"]["sample_rate"].dump() + " samples per second");
+  if (!tensor["score_threshold"].is_null()) add("scores from " + tensor["score_threshold"].dump());
+  for (const Json& file : tensor["files"]) {
+    std::string kind = text(file["type"]);
+    if (!text(file["locale"]).empty()) kind += (kind.empty() ? "" : ", ") + text(file["locale"]);
+    add(text(file["name"]) + (kind.empty() ? "" : " (" + kind + ")"));
+  }
+  return out;
+}
+
+std::string metadataTensorsText(const char* heading, const Json& tensors) {
+  TextTable table({heading, "meaning", "handling"}, "lll");
+  for (const Json& tensor : tensors)
+    table.add({text(tensor["name"]), text(tensor["description"]), handlingText(tensor)});
+  return table.empty() ? "" : "\n" + table.toString();
+}
+
+std::string metadataText(const Json& metadata) {
+  std::string out;
+  for (const char* key : {"name", "description", "version", "author", "license"})
+    if (!text(metadata[key]).empty())
+      out += base::formatText("  {:<12}{}\n", key, text(metadata[key]));
+  std::string files;
+  for (const Json& file : metadata["packed"])
+    files += base::formatText("{}{} ({})", files.empty() ? "" : ", ", text(file["name"]),
+                              bytesText(file["bytes"].get<uint64_t>()));
+  if (!files.empty()) out += base::formatText("  {:<12}{}\n", "files", files);
+  if (!metadata["problem"].is_null()) out += base::formatText("  {}\n", text(metadata["problem"]));
+  out += metadataTensorsText("input", metadata["inputs"]);
+  out += metadataTensorsText("output", metadata["outputs"]);
+  return out.empty() ? "" : "\nWhat the model says of itself\n\n" + out;
+}
+
 std::string describe(const Json& json, const InspectOptions& options) {
   std::string out = base::formatText("{}{}\n\n", printable(options.model),
                                      options.part.empty() ? "" : ", " + printable(options.part));
@@ -154,6 +198,7 @@ std::string describe(const Json& json, const InspectOptions& options) {
                           bytesText(json["file_bytes"].get<uint64_t>()),
                           bytesText(json["weight_bytes"].get<uint64_t>()), json["subgraphs"].size(),
                           json["subgraphs"].size() == 1 ? "" : "s");
+  out += metadataText(json["metadata"]);
   for (const Json& signature : json["signatures"]) {
     out += base::formatText("\nSignature \"{}\"\n\n", text(signature["key"]));
     if (!signature["problem"].is_null()) {
@@ -188,7 +233,7 @@ std::string describe(const Json& json, const InspectOptions& options) {
 }
 
 // "a = 1, b = 2"
-std::string metadataText(const Json& metadata) {
+std::string entriesText(const Json& metadata) {
   std::string out;
   for (const Json& entry : metadata) {
     const Json& value = entry["value"];
@@ -206,7 +251,7 @@ std::string containerText(const Json& json) {
                            ? "ZIP archive"
                            : base::formatText(".litertlm file, version {}", text(json["version"])),
                        bytesText(fileBytes));
-  if (!json["metadata"].empty()) out += base::formatText("  {}\n", metadataText(json["metadata"]));
+  if (!json["metadata"].empty()) out += base::formatText("  {}\n", entriesText(json["metadata"]));
   TextTable table({"part", "kind", "type", "size", "at byte", "metadata"}, "lllrrl");
   std::string problems;
   bool hasModel = false;
@@ -214,7 +259,7 @@ std::string containerText(const Json& json) {
     hasModel |= part["kind"] == "model" && part["problem"].is_null();
     table.add({text(part["name"]), text(part["kind"]), text(part["type"]),
                bytesText(part["bytes"].get<uint64_t>()), part["offset"].dump(),
-               metadataText(part["metadata"])});
+               entriesText(part["metadata"])});
     if (!part["problem"].is_null())
       problems += base::formatText("  {}: {}\n", text(part["name"]), text(part["problem"]));
   }

@@ -88,11 +88,19 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
       ->excludes("--input");
   app->add_option("--labels", options->labels, "Names of the classes, one a line")
       ->type_name("FILE");
-  app->add_option("--top", options->top, "How many classes to show (5)")->type_name("K");
-  app->add_option("--output-dir", options->outputDir,
-                  "Folder for output_N.npy, and for overlay.png of a segmented picture")
+  app->add_option("--locale", options->locale,
+                  "Language of the model's own labels, for example en (the first)")
+      ->type_name("LANGUAGE")
+      ->excludes("--labels");
+  app->add_option("--top", options->top, "How many classes or detected things to show (5)")
+      ->type_name("K");
+  app->add_option(
+         "--output-dir", options->outputDir,
+         "Folder for output_N.npy, and for overlay.png of a picture with what was found in it")
       ->type_name("DIR");
-  app->add_option("--overlay", options->overlay, "PNG of the segmented picture")->type_name("FILE");
+  app->add_option("--overlay", options->overlay,
+                  "PNG of the picture with its segments, boxes or key points")
+      ->type_name("FILE");
   app->add_option("--device", options->device,
                   "Device to run on (all that take parts of the model)")
       ->type_name("NAME");

@@ -25,6 +25,7 @@ struct RunOptions {
   std::vector<std::string> inputs;
   std::optional<uint64_t> randomSeed;
   std::string labels;
+  std::string locale;  // of the model's own labels
   std::optional<size_t> top;
   std::string outputDir;
   std::string overlay;

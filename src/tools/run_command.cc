@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hearth run` and `hearth bench`.
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -12,11 +14,16 @@
 #include "tools/cache_token.h"
 #include "tools/classification.h"
 #include "tools/commands.h"
+#include "tools/detection.h"
+#include "tools/key_points.h"
 #include "tools/load_model.h"
+#include "tools/media/drawing.h"
+#include "tools/media/elements.h"
 #include "tools/media/file.h"
 #include "tools/media/input_file.h"
 #include "tools/media/npy.h"
 #include "tools/media/overlay.h"
+#include "tools/model_facts.h"
 #include "tools/run_report.h"
 #include "tools/watchdog.h"
 
@@ -27,6 +34,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kBenchRepeat = 20;
 constexpr size_t kDefaultTop = 5;
+constexpr double kScoreThreshold = 0.3;  // of detected things, where the model says none
+constexpr size_t kFirstValues = 4;
 constexpr uint64_t kBenchSeed = 0;
 // Kernels are chosen after about 100 runs. A quick model runs many more times while the kernels are
 // being built, but these take little time.
@@ -72,8 +81,17 @@ class Session {
   Outcome<void> runFirst();
   void runAgain(RunReport* report);
   void runUntilTuned(RunReport* report);
-  void addClasses(const Labels& labels, RunReport* report) const;
-  Outcome<void> addSegments(const Labels& labels, RunReport* report) const;
+  // The labels of an output: those of the command line, else the model's own.
+  const Labels& labelsOf(size_t output) const;
+  std::vector<double> scoresOf(size_t output) const;
+  RunReport::Class classOf(size_t output, const ScoredClass& one, uint64_t classCount) const;
+  // Each shows outputs that mean what it shows, and returns whether there are any.
+  bool addClasses(RunReport* report) const;
+  bool addFrames(RunReport* report) const;
+  bool addDetections(RunReport* report) const;
+  bool addKeyPoints(RunReport* report) const;
+  std::optional<ClassMap> addSegments(RunReport* report) const;
+  Outcome<void> writeOverlay(const std::optional<ClassMap>& map, RunReport* report) const;
 
   const RunOptions& options_;
   Watchdog& watchdog_;
@@ -82,6 +100,9 @@ class Session {
   std::vector<Array> inputs_;
   std::vector<Array> outputs_;
   std::optional<Picture> picture_;
+  PictureLayout pictureLayout_;  // of the input that takes the picture
+  ModelFacts facts_;
+  Labels labels_;  // of the command line
   Clock::time_point prepared_;
   std::optional<Compilation> compilation_;
   // The last member, so that it is destroyed before the memory that it uses.
@@ -120,6 +141,9 @@ Outcome<void> Session::prepare(RunReport* report) {
       return std::unexpected(std::move(failure));
     }
     execution_.emplace(compilation_->createExecution());
+    const std::vector<std::string> keys = model.signatureKeys();
+    if (options_.signature.empty() || options_.signature == keys.front())
+      facts_ = ModelFacts(model, options_.locale, compilation_->outputs().size());
   } catch (const Exception& exception) {
     return std::unexpected(Failure(exception));
   }
@@ -156,10 +180,15 @@ Outcome<void> Session::readInputs() {
       HEARTH_ASSIGN(Array array, randomInput(sized, *seed, i));
       inputs_.push_back(std::move(array));
     } else {
-      HEARTH_ASSIGN(InputValue value,
-                    readInputFile(options_.inputs[i], info, options_.normalization));
+      const auto normalization =
+          options_.normalization ? options_.normalization : facts_.normalization(i, info);
+      HEARTH_ASSIGN(InputValue value, readInputFile(options_.inputs[i], info, normalization,
+                                                    facts_.sampleRate(i).value_or(kSpeechRate)));
+      if (value.picture && !picture_) {
+        HEARTH_ASSIGN(pictureLayout_, pictureLayout(info));
+        picture_ = std::move(value.picture);
+      }
       inputs_.push_back(std::move(value.array));
-      if (value.picture && !picture_) picture_ = std::move(value.picture);
     }
   }
   try {
@@ -261,57 +290,161 @@ Outcome<void> Session::run(RunReport* report) {
   return {};
 }
 
-void Session::addClasses(const Labels& labels, RunReport* report) const {
-  const bool isAsked = options_.top.has_value() || !options_.labels.empty();
-  for (const bool isLenient : {false, true}) {
-    if (isLenient && !isAsked) return;
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      if (!isClassification(outputs_[i], isLenient)) continue;
-      uint64_t classCount = 1;
-      for (const uint64_t dimension : outputs_[i].shape) classCount *= dimension;
-      for (const ScoredClass& one :
-           topClasses(outputs_[i], outputInfos_[i], options_.top.value_or(kDefaultTop))) {
-        std::string label = labels.name(one.index, classCount);
-        report->top.push_back(
-            {one.index, label.empty() ? std::nullopt : std::optional(std::move(label)), one.score});
-      }
-      return;
-    }
-  }
+const Labels& Session::labelsOf(size_t output) const {
+  return options_.labels.empty() ? facts_.labels(output) : labels_;
 }
 
-Outcome<void> Session::addSegments(const Labels& labels, RunReport* report) const {
-  std::string path = options_.overlay;
-  if (path.empty() && !options_.outputDir.empty() && picture_)
-    path = options_.outputDir + "/overlay.png";
+std::vector<double> Session::scoresOf(size_t output) const {
+  std::vector<double> scores = toNumbers(outputs_[output]);
+  for (double& score : scores) score = outputInfos_[output].dequantize(score);
+  if (const ScoreCalibration* const calibration = facts_.calibration(output))
+    for (size_t i = 0; i < scores.size(); ++i) scores[i] = calibration->apply(i, scores[i]);
+  return scores;
+}
+
+RunReport::Class Session::classOf(size_t output, const ScoredClass& one,
+                                  uint64_t classCount) const {
+  std::string label = labelsOf(output).name(one.index, classCount);
+  return {one.index, label.empty() ? std::nullopt : std::optional(std::move(label)), one.score};
+}
+
+bool Session::addClasses(RunReport* report) const {
+  const bool isAsked = options_.top.has_value() || !options_.labels.empty();
+  for (const bool isLenient : {false, true}) {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const bool isScores = facts_.hasScores(i) || facts_.isUnknown() || isAsked;
+      if (!isScores || !isClassification(outputs_[i], isLenient)) continue;
+      if (isLenient && !isAsked && facts_.labels(i).empty()) continue;
+      const std::vector<double> scores = scoresOf(i);
+      for (const ScoredClass& one : topClasses(scores, options_.top.value_or(kDefaultTop)))
+        report->top.push_back(classOf(i, one, scores.size()));
+      if (std::string note = labelsOf(i).misfit(scores.size()); !note.empty())
+        report->notes.push_back(std::move(note));
+      report->outputs[i].isShown = true;
+      return true;
+    }
+  }
+  return false;
+}
+
+// Scores of classes at each of several moments: [T,C] or [1,T,C].
+bool Session::addFrames(RunReport* report) const {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const std::vector<uint64_t>& shape = outputs_[i].shape;
+    const size_t rank = shape.size();
+    if (!facts_.hasScores(i) || picture_ || rank < 2 || rank > 3 || (rank == 3 && shape[0] != 1) ||
+        shape[rank - 2] < 2 || shape[rank - 1] < 2)
+      continue;
+    const size_t classes = shape[rank - 1];
+    const std::vector<double> scores = scoresOf(i);
+    for (uint64_t frame = 0; frame < shape[rank - 2]; ++frame) {
+      const auto begin = scores.begin() + static_cast<ptrdiff_t>(frame * classes);
+      const ScoredClass best =
+          topClasses(std::vector<double>(begin, begin + static_cast<ptrdiff_t>(classes)), 1)
+              .front();
+      std::vector<RunReport::Frames>& frames = report->frames;
+      if (!frames.empty() && frames.back().best.index == best.index) {
+        ++frames.back().count;
+        frames.back().best.score = std::max(frames.back().best.score, best.score);
+      } else {
+        frames.push_back({frame, 1, classOf(i, best, classes)});
+      }
+    }
+    if (std::string note = labelsOf(i).misfit(classes); !note.empty())
+      report->notes.push_back(std::move(note));
+    report->outputs[i].isShown = true;
+    return true;
+  }
+  return false;
+}
+
+bool Session::addDetections(RunReport* report) const {
+  const auto detections =
+      detectionsOf(outputs_, outputInfos_, facts_, std::max(pictureLayout_.width, 1u),
+                   std::max(pictureLayout_.height, 1u));
+  if (!detections) return false;
+  const size_t most = options_.top.value_or(2 * kDefaultTop);
+  const double threshold = options_.top ? 0 : detections->threshold.value_or(kScoreThreshold);
+  report->boxes.emplace();
+  for (const Detection& one : detections->found) {
+    if (report->boxes->size() == most || !(one.score >= threshold)) break;
+    std::string label = labelsOf(detections->classOutput).detectedName(one.index);
+    report->boxes->push_back({one.index,
+                              label.empty() ? std::nullopt : std::optional(std::move(label)),
+                              one.score, one.left, one.top, one.right, one.bottom});
+  }
+  for (RunReport::Output& output : report->outputs) output.isShown = true;
+  return true;
+}
+
+bool Session::addKeyPoints(RunReport* report) const {
+  if (!picture_) return false;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (facts_.hasScores(i)) continue;
+    const auto points =
+        keyPointsOf(outputs_[i], outputInfos_[i], std::max(pictureLayout_.width, 1u),
+                    std::max(pictureLayout_.height, 1u));
+    if (!points) continue;
+    for (const KeyPoint& point : *points) report->points.push_back({point.x, point.y, point.score});
+    report->outputs[i].isShown = true;
+    return true;
+  }
+  return false;
+}
+
+std::optional<ClassMap> Session::addSegments(RunReport* report) const {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (!picture_ && options_.overlay.empty()) break;
-    const std::optional<ClassMap> map = classMapOf(outputs_[i], outputInfos_[i]);
+    std::optional<ClassMap> map = classMapOf(outputs_[i], outputInfos_[i]);
     if (!map) continue;
     // A map of class numbers does not tell how many classes there are.
     const uint64_t classCount = outputs_[i].shape.size() == 4 ? outputs_[i].shape[3] : 0;
     for (const auto& [index, pixels] : countClasses(*map)) {
-      std::string label = labels.name(index, classCount);
+      std::string label = labelsOf(i).name(index, classCount);
       report->segments.push_back(
           {index, label.empty() ? std::nullopt : std::optional(std::move(label)), pixels});
     }
-    if (path.empty()) return {};
-    HEARTH_ASSIGN(const std::vector<uint8_t> png, encodePng(drawOverlay(*map, picture_)));
-    HEARTH_TRY(writeFile(path, png));
-    report->overlay = path;
-    return {};
+    if (std::string note = classCount == 0 ? "" : labelsOf(i).misfit(classCount); !note.empty())
+      report->notes.push_back(std::move(note));
+    report->outputs[i].isShown = true;
+    return map;
   }
-  if (!options_.overlay.empty())
-    return std::unexpected(Failure(
-        kExitFailure, "No output of the model is a map of classes, so there is no overlay."));
+  return std::nullopt;
+}
+
+Outcome<void> Session::writeOverlay(const std::optional<ClassMap>& map, RunReport* report) const {
+  std::string path = options_.overlay;
+  if (path.empty() && !options_.outputDir.empty() && picture_)
+    path = options_.outputDir + "/overlay.png";
+  if (path.empty()) return {};
+  const bool hasShapes = picture_ && (report->boxes || !report->points.empty());
+  if (!map && !hasShapes) {
+    if (options_.overlay.empty()) return {};
+    return std::unexpected(
+        Failure(kExitFailure,
+                "No output of the model is a map of classes, and none has boxes or key points in a "
+                "picture, so there is no overlay."));
+  }
+  Picture drawn = map ? drawOverlay(*map, picture_) : toRgb(*picture_);
+  if (report->boxes)
+    for (const RunReport::Box& box : *report->boxes)
+      drawBox(box.left, box.top, box.right, box.bottom,
+              classColour(static_cast<uint32_t>(box.index + 1)), &drawn);
+  for (size_t i = 0; i < report->points.size(); ++i) {
+    const RunReport::Point& point = report->points[i];
+    if (point.score.value_or(1) >= kScoreThreshold)
+      drawDot(point.x, point.y, classColour(static_cast<uint32_t>(i + 1)), &drawn);
+  }
+  HEARTH_ASSIGN(const std::vector<uint8_t> png, encodePng(drawn));
+  HEARTH_TRY(writeFile(path, png));
+  report->overlay = path;
   return {};
 }
 
 Outcome<void> Session::writeOutputs(RunReport* report) {
   watchdog_.beginStage("writing the outputs");
-  Labels labels;
   if (!options_.labels.empty()) {
-    HEARTH_ASSIGN(labels, Labels::read(options_.labels));
+    HEARTH_ASSIGN(labels_, Labels::read(options_.labels));
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
     std::string path;
@@ -319,11 +452,25 @@ Outcome<void> Session::writeOutputs(RunReport* report) {
       path = base::formatText("{}/output_{}.npy", options_.outputDir, i);
       HEARTH_TRY(writeFile(path, formatNpy(outputs_[i])));
     }
-    report->outputs.push_back(
-        {outputInfos_[i].name, outputs_[i].shape, outputs_[i].type, std::move(path)});
+    RunReport::Output output{outputInfos_[i].name, outputs_[i].shape, outputs_[i].type,
+                             std::move(path)};
+    std::vector<double> numbers = toNumbers(outputs_[i]);
+    for (double& number : numbers) number = outputInfos_[i].dequantize(number);
+    output.first.assign(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(std::min(
+                                                               numbers.size(), kFirstValues)));
+    if (!numbers.empty() &&
+        std::ranges::all_of(numbers, [](double number) { return std::isfinite(number); })) {
+      const auto [least, most] = std::ranges::minmax(numbers);
+      output.range = {least, most};
+    }
+    report->outputs.push_back(std::move(output));
   }
-  addClasses(labels, report);
-  return addSegments(labels, report);
+  std::optional<ClassMap> map;
+  if (!addDetections(report) && !addKeyPoints(report)) {
+    if (!addClasses(report)) addFrames(report);
+    map = addSegments(report);
+  }
+  return writeOverlay(map, report);
 }
 
 // Checks files that could fail the command after it has spent minutes on the model.

@@ -112,6 +112,68 @@ std::string segmentsText(const RunReport& report) {
   return table.toString();
 }
 
+std::string percentText(double fraction) {
+  return base::formatText("{:.1f} %", fraction * 100);
+}
+
+std::string boxesText(const std::vector<RunReport::Box>& boxes) {
+  if (boxes.empty()) return "  Nothing is detected.\n";
+  TextTable table({"class", "label", "score", "left", "top", "right", "bottom", "colour"},
+                  "rlrrrrrl");
+  for (const RunReport::Box& box : boxes) {
+    const Colour colour = classColour(static_cast<uint32_t>(box.index + 1));
+    table.add({std::to_string(box.index), printable(box.label.value_or("")),
+               base::formatText("{:.4g}", box.score), percentText(box.left), percentText(box.top),
+               percentText(box.right), percentText(box.bottom),
+               base::formatText("#{:02x}{:02x}{:02x}", colour[0], colour[1], colour[2])});
+  }
+  return table.toString();
+}
+
+std::string pointsText(const std::vector<RunReport::Point>& points) {
+  constexpr size_t kMost = 40;
+  TextTable table({"point", "x", "y", "score"}, "rrrr");
+  for (size_t i = 0; i < std::min(points.size(), kMost); ++i)
+    table.add({std::to_string(i), percentText(points[i].x), percentText(points[i].y),
+               points[i].score ? base::formatText("{:.4g}", *points[i].score) : ""});
+  std::string text = table.toString();
+  if (points.size() > kMost)
+    text += base::formatText("  and {} more points\n", points.size() - kMost);
+  return text;
+}
+
+std::string framesText(const std::vector<RunReport::Frames>& frames) {
+  TextTable table({"frames", "class", "label", "score"}, "rrlr");
+  for (const RunReport::Frames& each : frames)
+    table.add({each.count == 1 ? std::to_string(each.first)
+                               : base::formatText("{}-{}", each.first, each.first + each.count - 1),
+               std::to_string(each.best.index), printable(each.best.label.value_or("")),
+               base::formatText("{:.4g}", each.best.score)});
+  return table.toString();
+}
+
+std::string valuesText(const RunReport::Output& output) {
+  std::string text;
+  for (const double value : output.first)
+    text += (text.empty() ? "" : ", ") + base::formatText("{:.4g}", value);
+  return text.empty() ? "" : text + ", …";
+}
+
+Json outputJson(const RunReport::Output& output) {
+  Json json = {
+      {"name", output.name},         {"shape", output.shape}, {"type", typeName(output.type)},
+      {"file", orNull(output.file)}, {"range", nullptr},      {"first", Json::array()}};
+  if (output.range) json["range"] = {output.range->first, output.range->second};
+  for (const double value : output.first) json["first"].push_back(number(value));
+  return json;
+}
+
+Json boxJson(const RunReport::Box& box) {
+  return {{"index", box.index},          {"label", orNull(box.label)}, {"score", number(box.score)},
+          {"left", number(box.left)},    {"top", number(box.top)},     {"right", number(box.right)},
+          {"bottom", number(box.bottom)}};
+}
+
 }  // namespace
 
 std::string toJson(const RunReport& report) {
@@ -140,15 +202,30 @@ std::string toJson(const RunReport& report) {
                {"outputs", Json::array()},
                {"top", Json::array()},
                {"segments", Json::array()},
-               {"overlay", orNull(report.overlay)}};
+               {"detections", nullptr},
+               {"key_points", Json::array()},
+               {"frames", Json::array()},
+               {"overlay", orNull(report.overlay)},
+               {"notes", report.notes}};
   if (stages)
     json["inference_ms"]["stages"] = {{"first", stageJson(stages->firstMs)},
                                       {"second", stageJson(stages->secondMs)}};
   for (const RunReport::Output& output : report.outputs)
-    json["outputs"].push_back({{"name", output.name},
-                               {"shape", output.shape},
-                               {"type", typeName(output.type)},
-                               {"file", orNull(output.file)}});
+    json["outputs"].push_back(outputJson(output));
+  if (report.boxes) {
+    json["detections"] = Json::array();
+    for (const RunReport::Box& box : *report.boxes) json["detections"].push_back(boxJson(box));
+  }
+  for (const RunReport::Point& point : report.points)
+    json["key_points"].push_back({{"x", number(point.x)},
+                                  {"y", number(point.y)},
+                                  {"score", point.score ? number(*point.score) : Json(nullptr)}});
+  for (const RunReport::Frames& each : report.frames)
+    json["frames"].push_back({{"first", each.first},
+                              {"count", each.count},
+                              {"index", each.best.index},
+                              {"label", orNull(each.best.label)},
+                              {"score", number(each.best.score)}});
   for (const RunReport::Class& one : report.top)
     json["top"].push_back(
         {{"index", one.index}, {"label", orNull(one.label)}, {"score", number(one.score)}});
@@ -178,6 +255,16 @@ std::string toText(const RunReport& report, bool isBench) {
   text += "\n" + outputs.toString();
   if (!report.top.empty()) text += "\n" + topText(report);
   if (!report.segments.empty()) text += "\n" + segmentsText(report);
+  if (report.boxes) text += "\n" + boxesText(*report.boxes);
+  if (!report.points.empty()) text += "\n" + pointsText(report.points);
+  if (!report.frames.empty()) text += "\n" + framesText(report.frames);
+  TextTable values({"output", "least", "most", "first values"}, "lrrl");
+  for (const RunReport::Output& output : report.outputs)
+    if (!output.isShown && output.range)
+      values.add({printable(output.name), base::formatText("{:.4g}", output.range->first),
+                  base::formatText("{:.4g}", output.range->second), valuesText(output)});
+  if (!values.empty()) text += "\n" + values.toString();
+  for (const std::string& note : report.notes) text += "\n  " + printable(note) + "\n";
   if (!report.overlay.empty()) text += "\n  overlay     " + printable(report.overlay) + "\n";
   return text;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hearth/hearth.hpp"
@@ -18,6 +19,10 @@ struct RunReport {
     std::vector<uint64_t> shape;
     hearth_type type = HEARTH_TYPE_FLOAT32;
     std::string file;  // empty when it was not written
+    // Of the real numbers; nullopt if there are none, or not all are finite.
+    std::optional<std::pair<double, double>> range = {};
+    std::vector<double> first = {};  // some numbers from the begin
+    bool isShown = false;            // whether the report shows in another way what it means
   };
   struct Class {
     uint64_t index = 0;
@@ -28,6 +33,24 @@ struct RunReport {
     uint64_t index = 0;
     std::optional<std::string> label;
     uint64_t pixels = 0;
+  };
+
+  // Something that a detector found; its edges are fractions of the picture.
+  struct Box {
+    uint64_t index = 0;
+    std::optional<std::string> label;
+    double score = 0;
+    double left = 0, top = 0, right = 0, bottom = 0;
+  };
+  struct Point {
+    double x = 0, y = 0;  // fractions of the picture
+    std::optional<double> score;
+  };
+  // Consecutive moments of a sound with the same best class.
+  struct Frames {
+    uint64_t first = 0;
+    uint64_t count = 0;
+    Class best;  // with the best score of these frames
   };
 
   std::string model;
@@ -45,7 +68,11 @@ struct RunReport {
   std::vector<Output> outputs;
   std::vector<Class> top;
   std::vector<Segment> segments;
-  std::string overlay;  // empty when there is none
+  std::optional<std::vector<Box>> boxes;  // nullopt if the model is no detector
+  std::vector<Point> points;
+  std::vector<Frames> frames;
+  std::vector<std::string> notes;  // sentences about what does not fit
+  std::string overlay;             // empty when there is none
 };
 
 // One object with the keys of docs/cli.md.

@@ -24,7 +24,12 @@ RunReport report() {
   made.firstMs = 3;
   made.firstResultMs = 4;
   made.memory = {1, 2, 3};
-  made.outputs = {{"probs", {1, 2}, HEARTH_TYPE_UINT8, "d/output_0.npy"}};
+  made.outputs = {
+      {"probs", {1, 2}, HEARTH_TYPE_UINT8, "d/output_0.npy", std::pair(-1.5, 2.0), {2, -1.5}}};
+  made.boxes = {{3, "dog", 0.75, 0.1, 0.2, 0.3, 0.4}};
+  made.points = {{0.5, 0.25, std::nullopt}};
+  made.frames = {{4, 2, {1, "rain", 0.5}}};
+  made.notes = {"Something does not fit."};
   made.top = {{1, "cat", 0.5}, {0, std::nullopt, NAN}};
   return made;
 }
@@ -45,14 +50,24 @@ TEST(RunReportTest, HasEveryKey) {
   EXPECT_EQ(json["memory"]["anonymous_rss_kib"], 2);
   EXPECT_EQ(json["memory"]["pss_kib"], 3);
   EXPECT_EQ(json["memory"]["activation_bytes"], 77);
-  EXPECT_EQ(
-      json["outputs"][0],
-      (nlohmann::json{
-          {"name", "probs"}, {"shape", {1, 2}}, {"type", "uint8"}, {"file", "d/output_0.npy"}}));
+  EXPECT_EQ(json["outputs"][0], (nlohmann::json{{"name", "probs"},
+                                                {"shape", {1, 2}},
+                                                {"type", "uint8"},
+                                                {"file", "d/output_0.npy"},
+                                                {"range", {-1.5, 2}},
+                                                {"first", {2, -1.5}}}));
   EXPECT_EQ(json["top"][0], (nlohmann::json{{"index", 1}, {"label", "cat"}, {"score", 0.5}}));
   EXPECT_TRUE(json["top"][1]["label"].is_null());
   EXPECT_TRUE(json["top"][1]["score"].is_null());
   EXPECT_TRUE(json["segments"].empty());
+  EXPECT_EQ(json["detections"],
+            nlohmann::json::parse(R"([{"index": 3, "label": "dog", "score": 0.75, "left": 0.1,
+                                       "top": 0.2, "right": 0.3, "bottom": 0.4}])"));
+  EXPECT_EQ(json["key_points"], nlohmann::json::parse(R"([{"x": 0.5, "y": 0.25, "score": null}])"));
+  EXPECT_EQ(json["frames"],
+            nlohmann::json::parse(
+                R"([{"first": 4, "count": 2, "index": 1, "label": "rain", "score": 0.5}])"));
+  EXPECT_EQ(json["notes"], nlohmann::json::parse(R"(["Something does not fit."])"));
   EXPECT_TRUE(json["overlay"].is_null());
 }
 

@@ -15,7 +15,7 @@ from PIL import Image
 from command import HEARTH, DataTest
 
 KEYS = {"model", "part", "device", "start", "inference_ms", "memory", "outputs", "top",
-        "segments", "overlay"}
+        "segments", "detections", "key_points", "frames", "overlay", "notes"}
 DEVICES = ("hearth-cpu", "nnapi-reference")
 
 

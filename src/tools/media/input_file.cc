@@ -8,7 +8,6 @@
 #include "base/format.h"
 #include "tools/media/file.h"
 #include "tools/media/npy.h"
-#include "tools/media/wav.h"
 
 namespace hearth::tools {
 namespace {
@@ -30,8 +29,9 @@ Result<Array> npyInput(std::span<const uint8_t> bytes, const TensorInfo& tensor)
   return array;
 }
 
-Result<Array> wavInput(std::span<const uint8_t> bytes, const TensorInfo& tensor) {
-  HEARTH_ASSIGN(std::vector<int16_t> samples, parseWav(bytes));
+Result<Array> wavInput(std::span<const uint8_t> bytes, const TensorInfo& tensor,
+                       uint32_t sampleRate) {
+  HEARTH_ASSIGN(std::vector<int16_t> samples, parseWav(bytes, sampleRate));
   const std::vector<uint32_t>& d = tensor.dimensions;
   if (d.empty() || d.size() > 2 || (d.size() == 2 && d[0] > 1))
     return fail(ErrorCode::kBadData, "Sound does not fit the tensor \"{}\" of shape {}.",
@@ -72,7 +72,8 @@ Result<Array> rawInput(std::span<const uint8_t> bytes, const TensorInfo& tensor)
 }
 
 Result<InputValue> readInput(const std::string& path, const TensorInfo& tensor,
-                             const std::optional<Normalization>& normalization) {
+                             const std::optional<Normalization>& normalization,
+                             uint32_t sampleRate) {
   HEARTH_ASSIGN(std::vector<uint8_t> bytes, readFile(path));
   const std::string extension = extensionOf(path);
   InputValue value;
@@ -84,7 +85,7 @@ Result<InputValue> readInput(const std::string& path, const TensorInfo& tensor,
     HEARTH_ASSIGN(value.picture, decodePicture(bytes));
     HEARTH_ASSIGN(value.array, pictureToTensor(*value.picture, tensor, normalization));
   } else if (extension == "wav") {
-    HEARTH_ASSIGN(value.array, wavInput(bytes, tensor));
+    HEARTH_ASSIGN(value.array, wavInput(bytes, tensor, sampleRate));
   } else {
     HEARTH_ASSIGN(value.array, rawInput(bytes, tensor));
   }
@@ -116,8 +117,9 @@ void fill(TensorBytes& bytes, Draw draw) {
 }  // namespace
 
 Result<InputValue> readInputFile(const std::string& path, const TensorInfo& tensor,
-                                 const std::optional<Normalization>& normalization) {
-  auto value = readInput(path, tensor, normalization);
+                                 const std::optional<Normalization>& normalization,
+                                 uint32_t sampleRate) {
+  auto value = readInput(path, tensor, normalization, sampleRate);
   if (!value)
     return std::unexpected(
         std::move(value.error()).addContext(base::formatText("while reading the input {}", path)));

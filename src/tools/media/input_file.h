@@ -11,6 +11,7 @@
 #include "tools/media/array.h"
 #include "tools/media/picture.h"
 #include "tools/media/picture_tensor.h"
+#include "tools/media/wav.h"
 
 namespace hearth::tools {
 
@@ -21,10 +22,11 @@ struct InputValue {
 
 // Reads a file by its extension: .npy (type and shape must be the tensor's); .png, .jpg, .jpeg and
 // .bmp; .wav (into [N] or [1,N] of float32 as sample / 32768, or of int16; cut or filled with
-// silence at its end); anything else as raw bytes of exactly the tensor's size. Errors name the
-// file.
+// silence at its end, of `sampleRate` samples per second); anything else as raw bytes of exactly
+// the tensor's size. Errors name the file.
 Result<InputValue> readInputFile(const std::string& path, const TensorInfo& tensor,
-                                 const std::optional<Normalization>& normalization);
+                                 const std::optional<Normalization>& normalization,
+                                 uint32_t sampleRate = kSpeechRate);
 
 // The value of `--random-input`: floats uniform in [-1, 1), quantised tensors uniform over their
 // type's range, other integers and booleans 0 or 1. The generator is splitmix64 from

@@ -20,7 +20,7 @@ bool hasTag(std::span<const uint8_t> bytes, size_t at, std::string_view tag) {
   return std::string_view(reinterpret_cast<const char*>(bytes.data()) + at, 4) == tag;
 }
 
-Status checkFormat(std::span<const uint8_t> chunk) {
+Status checkFormat(std::span<const uint8_t> chunk, uint32_t wantedRate) {
   if (chunk.size() < 16)
     return fail(ErrorCode::kBadData, "The WAV format chunk has {} bytes; it needs 16.",
                 chunk.size());
@@ -34,15 +34,15 @@ Status checkFormat(std::span<const uint8_t> chunk) {
                 "The WAV file has encoding {} with {} bits; 16-bit PCM is needed.", encoding, bits);
   if (channels != 1)
     return fail(ErrorCode::kUnsupported, "The WAV file has {} channels; one is needed.", channels);
-  if (rate != 16000)
-    return fail(ErrorCode::kUnsupported,
-                "The WAV file has {} samples per second; 16000 are needed.", rate);
+  if (rate != wantedRate)
+    return fail(ErrorCode::kUnsupported, "The WAV file has {} samples per second; {} are needed.",
+                rate, wantedRate);
   return {};
 }
 
 }  // namespace
 
-Result<std::vector<int16_t>> parseWav(std::span<const uint8_t> bytes) {
+Result<std::vector<int16_t>> parseWav(std::span<const uint8_t> bytes, uint32_t rate) {
   if (bytes.size() < 12 || !hasTag(bytes, 0, "RIFF") || !hasTag(bytes, 8, "WAVE"))
     return fail(ErrorCode::kBadData, "The file does not begin as a WAV file does.");
   bool hasFormat = false;
@@ -55,7 +55,7 @@ Result<std::vector<int16_t>> parseWav(std::span<const uint8_t> bytes) {
                   length, bytes.size() - start);
     const auto chunk = bytes.subspan(start, length);
     if (hasTag(bytes, position, "fmt ")) {
-      HEARTH_TRY(checkFormat(chunk));
+      HEARTH_TRY(checkFormat(chunk, rate));
       hasFormat = true;
     } else if (hasTag(bytes, position, "data")) {
       if (!hasFormat) return fail(ErrorCode::kBadData, "The WAV data comes before its format.");

@@ -9,9 +9,12 @@
 
 namespace hearth::tools {
 
-// Samples of a RIFF/WAVE file of 16-bit PCM, one channel, 16 kHz: what speech models take.
-// kBadData for a malformed file, kUnsupported (with the value found) for other encodings, channel
-// counts, widths and rates.
-Result<std::vector<int16_t>> parseWav(std::span<const uint8_t> bytes);
+// Samples per second that speech models take.
+inline constexpr uint32_t kSpeechRate = 16000;
+
+// Samples of a RIFF/WAVE file of 16-bit PCM, one channel, `rate` samples per second. kBadData for a
+// malformed file, kUnsupported (with the value found) for other encodings, channel counts, widths
+// and rates.
+Result<std::vector<int16_t>> parseWav(std::span<const uint8_t> bytes, uint32_t rate = kSpeechRate);
 
 }  // namespace hearth::tools
