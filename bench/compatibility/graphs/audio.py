@@ -69,3 +69,5 @@ op("complex moves", lambda x: tf.math.imag(tf.transpose(tf.reshape(
 op("stft", lambda x: tf.abs(tf.signal.stft(x, 64, 32)), f32(2, 256))
 op("frames", lambda x: tf.signal.frame(x, 16, 8), f32(2, 64))
 op("overlap and add", lambda x: tf.signal.overlap_and_add(x, 4), f32(2, 6, 8))
+add("audio spectrogram", lambda: lambda x: tf.raw_ops.AudioSpectrogram(
+    input=x, window_size=640, stride=320, magnitude_squared=True), f32(3200, 1), isCustom=True)

@@ -495,6 +495,51 @@ ModelWriter detector() {
   return model;
 }
 
+// Bytes of 32-bit integers, as MediaPipe writes the options of its operations.
+std::vector<uint8_t> structure(const std::vector<int32_t>& values) {
+  std::vector<uint8_t> bytes;
+  for (const int32_t value : values)
+    for (int shift = 0; shift < 32; shift += 8)
+      bytes.push_back(static_cast<uint8_t>(static_cast<uint32_t>(value) >> shift));
+  return bytes;
+}
+
+// A picture that is pooled, put back and enlarged, as MediaPipe's networks for segmentation do.
+ModelWriter unpooling() {
+  ModelWriter model;
+  const int32_t picture = model.addTensor(TensorType::FLOAT32, {1, 4, 6, 2});
+  const int32_t maxima = model.addTensor(TensorType::FLOAT32, {1, 2, 3, 2});
+  const int32_t places = model.addTensor(TensorType::FLOAT32, {1, 2, 3, 2});
+  model.addCustom("MaxPoolingWithArgmax2D", {picture}, {maxima, places},
+                  structure({2, 2, 2, 2, 2, 0}));
+  const int32_t back = model.addTensor(TensorType::FLOAT32, {1, 4, 6, 2});
+  model.addCustom("MaxUnpooling2D", {maxima, places}, {back}, structure({2, 2, 2, 2, 2, 0}));
+  const int32_t filter = weights(&model, TensorType::FLOAT32, {1, 3, 3, 2});
+  const int32_t bias = weights(&model, TensorType::FLOAT32, {1});
+  const int32_t enlarged = model.addTensor(TensorType::FLOAT32, {1, 8, 12, 1});
+  model.addCustom("Convolution2DTransposeBias", {back, filter, bias}, {enlarged},
+                  structure({1, 2, 2}));
+  model.setArguments({picture}, {places, enlarged});
+  return model;
+}
+
+// The spectrogram with which TFLite's networks for speech begin, and how far its values in 8 bits
+// are from it.
+ModelWriter spectrogram() {
+  ModelWriter model;
+  const int32_t sound = model.addTensor(TensorType::FLOAT32, {10, 1});
+  const int32_t spectra = model.addTensor(TensorType::FLOAT32, {1, 3, 5});
+  model.addCustom("AudioSpectrogram", {sound}, {spectra},
+                  flexMap({{"window_size", 6}, {"stride", 2}, {"magnitude_squared", 1}}));
+  const int32_t rounded = model.addTensor(TensorType::INT8, {1, 3, 5}, 0.25f, -128);
+  model.addOperator(BuiltinOperator::QUANTIZE, {spectra}, {rounded});
+  const int32_t differences = model.addTensor(TensorType::FLOAT32, {1, 3, 5});
+  model.addCustom("NumericVerify", {rounded, spectra}, {differences},
+                  flexMap({{"tolerance", 5}, {"log_if_failed", 0}}));
+  model.setArguments({sound}, {spectra, differences});
+  return model;
+}
+
 // An operator that only a program can provide.
 ModelWriter custom() {
   ModelWriter model;
@@ -737,10 +782,12 @@ std::vector<SampleModel> sampleModels() {
           {"random", random().write()},
           {"places", places().write()},
           {"detector", detector().write()},
+          {"spectrogram", spectrogram().write()},
           {"suppressions", suppressions().write()},
           {"custom", custom().write()},
           {"open_sizes", openSizes().write()},
           {"segments", segments().write()},
+          {"unpooling", unpooling().write()},
           {"unsaid_shapes", unsaidShapes().write()},
           {"resources", resources().write()},
           {"control_flow", controlFlow().write()}};

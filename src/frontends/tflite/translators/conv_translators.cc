@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions, pooling, fully connected layers, matrix products and normalisation.
+#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -221,6 +222,28 @@ Status translatePool2d(OperatorView& view, OperationType type) {
               fused);
 }
 
+// uint8 data and weights with 16-bit results, which NNAPI lacks: the layer is computed in float32
+// and rounded once.
+Status emitWideFullyConnected(OperatorView& view, const Weighted& tensors, const Fuse& fused,
+                              uint32_t output) {
+  HEARTH_ASSIGN(const uint32_t input, view.dequantized(tensors.input));
+  HEARTH_ASSIGN(const uint32_t filter, view.dequantized(tensors.filter));
+  HEARTH_ASSIGN(uint32_t bias, view.builder().omitted(OperandType::kTensorFloat32));
+  if (view.operand(tensors.bias).hasValue()) {
+    HEARTH_ASSIGN(const uint32_t steps, view.floatsLike(tensors.bias));
+    HEARTH_TRY(view.emit(OperationType::kCast, {tensors.bias}, {steps}));
+    HEARTH_ASSIGN(bias, view.floatsLike(tensors.bias));
+    HEARTH_ASSIGN(const uint32_t scale, view.floatTensor(view.operand(tensors.input).scale *
+                                                         view.operand(tensors.filter).scale));
+    HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
+    HEARTH_TRY(view.emit(OperationType::kMul, {steps, scale, none}, {bias}));
+  }
+  HEARTH_ASSIGN(const uint32_t sums, view.floatsLike(output));
+  HEARTH_TRY(
+      view.emit(OperationType::kFullyConnected, {input, filter, bias, fused.argument}, {sums}));
+  return view.emit(OperationType::kQuantize, {sums}, {output});
+}
+
 // keep_num_dims needs no argument, since the declared rank of the output implies it.
 Status translateFullyConnected(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::FullyConnectedOptions>();
@@ -229,10 +252,38 @@ Status translateFullyConnected(OperatorView& view, OperationType type) {
                 static_cast<int>(options.weights_format()));
   HEARTH_ASSIGN(const Weighted tensors, weighted(view, 0, 1, 2));
   HEARTH_ASSIGN(const Fuse fused, fuse(view, options));
+  const bool isUint8 = view.operand(tensors.input).type == OperandType::kTensorQuant8Asymm &&
+                       view.operand(tensors.filter).type == OperandType::kTensorQuant8Asymm;
+  if (isUint8 && view.isQuantized16(fused.activation.output))
+    return emitWideFullyConnected(view, tensors, fused, fused.activation.output);
   std::vector<uint32_t> arguments = {tensors.input, tensors.filter, tensors.bias, fused.argument};
   HEARTH_ASSIGN(const uint32_t scales, view.blockScales(1));
   if (view.operand(scales).hasValue()) arguments.push_back(scales);
   return emit(view, type, std::move(arguments), fused);
+}
+
+// The sums of products of int8 numbers as INT32, without scale and zero point. float32 holds them
+// exactly as long as they are no more than these.
+Status emitInt32Product(OperatorView& view, uint32_t left, uint32_t right,
+                        std::span<const uint32_t> transposed, uint32_t output) {
+  constexpr uint32_t kMostTerms = (1 << 24) / (128 * 128);
+  const graph::Dimensions& shape = view.operand(left).dimensions;
+  const bool isTransposed = view.options<schema::BatchMatMulOptions>().adj_x();
+  const uint32_t terms = shape.size() < 2 ? 0 : shape[shape.size() - (isTransposed ? 2 : 1)];
+  if (terms == 0 || terms > kMostTerms)
+    return fail(ErrorCode::kUnsupported,
+                "It adds {} products of int8 numbers as INT32, from 1 to {} are supported.", terms,
+                kMostTerms);
+  std::vector<uint32_t> arguments;
+  for (const uint32_t factor : {left, right}) {
+    HEARTH_ASSIGN(const uint32_t floats, view.floatsLike(factor));
+    HEARTH_TRY(view.emit(OperationType::kCast, {factor}, {floats}));
+    arguments.push_back(floats);
+  }
+  arguments.insert(arguments.end(), transposed.begin(), transposed.end());
+  HEARTH_ASSIGN(const uint32_t sums, view.floatsLike(output));
+  HEARTH_TRY(view.emit(OperationType::kBatchMatmul, std::move(arguments), {sums}));
+  return view.emit(OperationType::kCast, {sums}, {output});
 }
 
 // 8-bit weights beside float data are widened, which is more exact than TFLite's quantising the
@@ -251,6 +302,10 @@ Status translateBatchMatmul(OperatorView& view, OperationType type) {
                                               weights == OperandType::kTensorQuant8SymmPerChannel);
   const bool isPerChannel = data == OperandType::kTensorQuant8AsymmSigned &&
                             weights == OperandType::kTensorQuant8SymmPerChannel;
+  if (data == OperandType::kTensorQuant8AsymmSigned &&
+      weights == OperandType::kTensorQuant8AsymmSigned &&
+      view.operand(output).type == OperandType::kTensorInt32)
+    return emitInt32Product(view, left, right, std::array{leftTransposed, rightTransposed}, output);
   uint32_t product = output;
   if (isHybrid || isPerChannel) {
     HEARTH_ASSIGN(left, view.dequantized(left));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last steps of object detectors: decoding boxes and suppressing those that overlap.
-#include <cmath>
 #include <limits>
 
-#include "frontends/tflite/translators/flex_attributes.h"
+#include "frontends/tflite/translators/custom_options.h"
 #include "frontends/tflite/translators/translators.h"
 
 namespace hearth::tflite {
@@ -11,41 +10,6 @@ namespace {
 
 using graph::OperationType;
 using schema::BuiltinOperator;
-
-// TFLite computes the shapes of these outputs itself; files hold anything from the right ones to
-// none at all.
-Result<uint32_t> outputOfShape(OperatorView& view, size_t index, graph::Dimensions dimensions) {
-  HEARTH_ASSIGN(const uint32_t output, view.output(index));
-  graph::Operand& operand = view.builder().operand(output);
-  operand.isRankZeroTensor = dimensions.empty();
-  operand.dimensions = std::move(dimensions);
-  return output;
-}
-
-Result<int32_t> countOption(const FlexAttributes& options, const char* name,
-                            std::optional<int32_t> fallback = std::nullopt) {
-  const std::optional<double> value = options.number(name);
-  if (!value && fallback) return *fallback;
-  if (!value) return fail(ErrorCode::kBadData, "Its options lack the number \"{}\".", name);
-  if (!(*value >= 1 && *value <= std::numeric_limits<int32_t>::max()) ||
-      *value != std::floor(*value))
-    return fail(ErrorCode::kBadData, "Its option \"{}\" is {}, it must be a number from 1 on.",
-                name, *value);
-  return static_cast<int32_t>(*value);
-}
-
-Result<float> floatOption(const FlexAttributes& options, const char* name) {
-  const std::optional<double> value = options.number(name);
-  if (!value) return fail(ErrorCode::kBadData, "Its options lack the number \"{}\".", name);
-  return static_cast<float>(*value);
-}
-
-Result<FlexAttributes> customOptions(OperatorView& view) {
-  const auto* bytes = view.source().custom_options();
-  if (bytes == nullptr || bytes->size() == 0)
-    return fail(ErrorCode::kUnsupported, "It has no options beside its inputs.");
-  return FlexAttributes::parse({bytes->data(), bytes->size()});
-}
 
 Status translateDetectionPostprocess(OperatorView& view, OperationType type) {
   // TFLite's own default.
@@ -133,7 +97,7 @@ std::span<const TranslatorEntry> detectionTranslators() {
   return kTranslators;
 }
 
-std::span<const CustomTranslatorEntry> customTranslators() {
+std::span<const CustomTranslatorEntry> detectionCustomTranslators() {
   static constexpr CustomTranslatorEntry kCustomTranslators[] = {
       {"TFLite_Detection_PostProcess",
        {BuiltinOperator::CUSTOM, translateDetectionPostprocess,

@@ -31,6 +31,19 @@ Status emitUnsigned(OperatorView& view, OperationType type, uint32_t left, uint3
   return view.emit(OperationType::kBitcast, {result}, {output});
 }
 
+// Products of 16-bit numbers that are rounded once, to 8 bits.
+Status emitNarrowProduct(OperatorView& view, uint32_t left, uint32_t right,
+                         schema::ActivationFunctionType function) {
+  HEARTH_ASSIGN(const uint32_t output, view.output(0));
+  HEARTH_ASSIGN(const uint32_t first, view.dequantized(left));
+  HEARTH_ASSIGN(const uint32_t second, view.dequantized(right));
+  HEARTH_ASSIGN(const Activation activation, view.planActivation(function));
+  HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
+  HEARTH_ASSIGN(const uint32_t product, view.floatsLike(output));
+  HEARTH_TRY(view.emit(OperationType::kMul, {first, second, fuse}, {product}));
+  return view.emit(OperationType::kQuantize, {product}, {output});
+}
+
 template <typename Options>
 Status translateArithmetic(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t left, view.input(0));
@@ -40,6 +53,12 @@ Status translateArithmetic(OperatorView& view, OperationType type) {
   if (isLinear && view.operand(left).type == OperandType::kTensorUint32 &&
       view.options<Options>().fused_activation_function() == schema::ActivationFunctionType::NONE)
     return emitUnsigned(view, type, left, right);
+  if (type == OperationType::kMul && view.isQuantized16(left) && view.isQuantized16(right)) {
+    HEARTH_ASSIGN(const uint32_t output, view.output(0));
+    if (view.isQuantized8(output))
+      return emitNarrowProduct(view, left, right,
+                               view.options<Options>().fused_activation_function());
+  }
   HEARTH_ASSIGN(const Activation activation,
                 view.planActivation(view.options<Options>().fused_activation_function()));
   HEARTH_ASSIGN(const uint32_t fuse, view.scalar(activation.fuse));
@@ -175,7 +194,14 @@ Status translateElu(OperatorView& view, OperationType type) {
 Status translateSoftmax(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t beta, view.scalar(view.options<schema::SoftmaxOptions>().beta()));
-  return view.emit(type, {input, beta});
+  HEARTH_ASSIGN(const uint32_t output, view.output(0));
+  if (!view.isQuantized8(input) || !view.isQuantized16(output))
+    return view.emit(type, {input, beta});
+  // 8-bit data may give 16-bit results, which NNAPI lacks.
+  HEARTH_ASSIGN(const uint32_t values, view.dequantized(input));
+  HEARTH_ASSIGN(const uint32_t shares, view.floatsLike(output));
+  HEARTH_TRY(view.emit(type, {values, beta}, {shares}));
+  return view.emit(OperationType::kQuantize, {shares}, {output});
 }
 
 Status translateLogSoftmax(OperatorView& view, OperationType type) {

@@ -32,6 +32,7 @@ std::optional<bool> FlexAttributes::truth(const char* name) const {
   if (bytes_.empty()) return std::nullopt;
   const flexbuffers::Reference value =
       flexbuffers::GetRoot(bytes_.data(), bytes_.size()).AsMap()[name];
+  if (value.IsFloat()) return value.AsDouble() != 0;
   if (!value.IsBool() && !value.IsIntOrUint()) return std::nullopt;
   return value.AsBool();
 }

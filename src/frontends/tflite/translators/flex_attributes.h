@@ -18,7 +18,7 @@ class FlexAttributes {
 
   // A number; nothing when the map has no number of this name.
   std::optional<double> number(const char* name) const;
-  // A truth value, which some converters write as an integer; nothing for anything else.
+  // A truth value, which some converters write as a number; nothing for anything else.
   std::optional<bool> truth(const char* name) const;
 
  private:

@@ -13,7 +13,7 @@ Status translateGather(OperatorView& view, OperationType type) {
   const auto& options = view.options<schema::GatherOptions>();
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t axis, view.scalar(options.axis()));
-  HEARTH_ASSIGN(uint32_t indices, view.input(1));
+  HEARTH_ASSIGN(uint32_t indices, view.indices(1));
   // A scalar index removes a dimension, so it stays a tensor of rank 0.
   if (view.operand(indices).type == OperandType::kTensorInt64) {
     HEARTH_ASSIGN(indices, view.intTensorInput(1));
@@ -21,6 +21,12 @@ Status translateGather(OperatorView& view, OperationType type) {
   if (options.batch_dims() == 0) return view.emit(type, {input, axis, indices});
   HEARTH_ASSIGN(const uint32_t batchRank, view.scalar(options.batch_dims()));
   return view.emit(type, {input, axis, indices, batchRank});
+}
+
+Status translateGatherNd(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const uint32_t indices, view.indices(1));
+  return view.emit(type, {input, indices});
 }
 
 Status translateEmbeddingLookup(OperatorView& view, OperationType type) {
@@ -113,7 +119,7 @@ std::span<const TranslatorEntry> lookupTranslators() {
       {BuiltinOperator::SCATTER_ND, translateWithInts<3, 2>, OperationType::kScatterNd},
       {BuiltinOperator::SPARSE_TO_DENSE, translatePlain<4>, OperationType::kSparseToDense},
       {BuiltinOperator::WHERE, translateWhere, OperationType::kWhere},
-      {BuiltinOperator::GATHER_ND, translatePlain<2>, OperationType::kGatherNd},
+      {BuiltinOperator::GATHER_ND, translateGatherNd, OperationType::kGatherNd},
       {BuiltinOperator::EMBEDDING_LOOKUP, translateEmbeddingLookup,
        OperationType::kEmbeddingLookup},
       {BuiltinOperator::HASHTABLE_LOOKUP, translateHashtableLookup,

@@ -152,6 +152,28 @@ Result<uint32_t> OperatorView::dequantized(uint32_t values) {
   return floats;
 }
 
+bool OperatorView::isQuantized8(uint32_t index) const {
+  const OperandType type = operand(index).type;
+  return type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned;
+}
+
+bool OperatorView::isQuantized16(uint32_t index) const {
+  const graph::Operand& found = operand(index);
+  return found.type == OperandType::kTensorQuant16Symm ||
+         (found.type == OperandType::kTensorInt16 && found.scale > 0.0f);
+}
+
+Result<uint32_t> OperatorView::indices(size_t index) {
+  HEARTH_ASSIGN(const uint32_t found, input(index));
+  if (operand(found).type != OperandType::kTensorInt16) return found;
+  HEARTH_ASSIGN(const uint32_t wide, builder_.temporaryLike(found));
+  builder_.operand(wide).type = OperandType::kTensorInt32;
+  builder_.operand(wide).scale = 0.0f;
+  builder_.operand(wide).zeroPoint = 0;
+  HEARTH_TRY(emit(OperationType::kCast, {found}, {wide}));
+  return wide;
+}
+
 Status OperatorView::emit(OperationType type, std::vector<uint32_t> inputs,
                           std::vector<uint32_t> outputs) {
   return builder_.emit(type, std::move(inputs), std::move(outputs), name());
@@ -160,6 +182,16 @@ Status OperatorView::emit(OperationType type, std::vector<uint32_t> inputs,
 Status OperatorView::emit(OperationType type, std::vector<uint32_t> inputs) {
   HEARTH_ASSIGN(const uint32_t target, output(0));
   return emit(type, std::move(inputs), {target});
+}
+
+Result<uint32_t> OperatorView::emitNew(OperationType type, std::vector<uint32_t> inputs,
+                                       graph::Dimensions dimensions, OperandType result) {
+  graph::Operand operand;
+  operand.type = result;
+  operand.dimensions = std::move(dimensions);
+  HEARTH_ASSIGN(const uint32_t added, builder_.addOperand(std::move(operand)));
+  HEARTH_TRY(emit(type, std::move(inputs), {added}));
+  return added;
 }
 
 Result<Activation> OperatorView::planActivation(schema::ActivationFunctionType type, bool canFuse) {

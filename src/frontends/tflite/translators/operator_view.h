@@ -66,6 +66,8 @@ class OperatorView {
   // dimension; other tensors keep their shape, and INT64 ones are cast.
   Result<uint32_t> intTensorInput(size_t index);
   Result<std::vector<int64_t>> constantInts(size_t input);
+  // An integer input of 32 bits or fewer with its shape; those of 16 bits are widened.
+  Result<uint32_t> indices(size_t index);
   // The only element of a constant; kBadData when it has more, or does not fit.
   Result<int32_t> constantInt(size_t input);
 
@@ -91,9 +93,16 @@ class OperatorView {
   Result<uint32_t> rescaledLike(uint32_t values, uint32_t other);
   // The real values of an operand that is TENSOR_FLOAT32 already or quantised.
   Result<uint32_t> dequantized(uint32_t values);
+  // Whether an operand is quantised with 8 bits, or with 16.
+  bool isQuantized8(uint32_t index) const;
+  bool isQuantized16(uint32_t index) const;
 
   Status emit(graph::OperationType type, std::vector<uint32_t> inputs,
               std::vector<uint32_t> outputs);
+  // Emits an operation that writes a new operand of these dimensions, without quantisation.
+  Result<uint32_t> emitNew(graph::OperationType type, std::vector<uint32_t> inputs,
+                           graph::Dimensions dimensions,
+                           graph::OperandType result = graph::OperandType::kTensorFloat32);
   // Emits an operation that writes output 0.
   Status emit(graph::OperationType type, std::vector<uint32_t> inputs);
 

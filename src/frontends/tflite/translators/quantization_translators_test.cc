@@ -219,5 +219,78 @@ TEST(QuantizationTranslators, WrongSparseConstants) {
   EXPECT_EQ(errorOf(used), "imported");
 }
 
+// Forms whose results have another type than their data take the way over real numbers.
+TEST(MixedTypes, SoftmaxOfBytesWith16BitResults) {
+  for (const TensorType type : {TensorType::INT8, TensorType::UINT8}) {
+    ModelWriter model;
+    model.addTensor(type, {2, 4}, 0.25f, 3);
+    model.addTensor(TensorType::INT16, {2, 4}, 1.0f / 65536, -32768);
+    schema::SoftmaxOptionsT options;
+    options.beta = 1.0f;
+    model.addOperator(BuiltinOperator::SOFTMAX, {0}, {1}, options);
+    model.setArguments({0}, {1});
+    EXPECT_THAT(translate(model),
+                ElementsAre("DEQUANTIZE t0 -> %", "SOFTMAX % 1f -> %", "QUANTIZE % -> t1"));
+  }
+}
+
+TEST(MixedTypes, ProductsOf16BitNumbersInBytes) {
+  ModelWriter model;
+  for (int i = 0; i < 2; ++i) model.addTensor(TensorType::INT16, {4}, 1.0f / 32768);
+  model.addTensor(TensorType::UINT8, {4}, 1.0f / 128, 128);
+  schema::MulOptionsT options;
+  options.fused_activation_function = schema::ActivationFunctionType::RELU;
+  model.addOperator(BuiltinOperator::MUL, {0, 1}, {2}, options);
+  model.setArguments({0, 1}, {2});
+  EXPECT_THAT(translate(model), ElementsAre("DEQUANTIZE t0 -> %", "DEQUANTIZE t1 -> %",
+                                            "MUL % % 1 -> %", "QUANTIZE % -> t2"));
+}
+
+TEST(MixedTypes, FullyConnectedBytesWith16BitResults) {
+  ModelWriter model;
+  model.addTensor(TensorType::UINT8, {1, 2}, 0.5f, 128);
+  model.addConstant<uint8_t>(TensorType::UINT8, {1, 2}, {130, 126}, 0.25f, 128);
+  const int32_t bias = model.ints({8});
+  model.addTensor(TensorType::INT16, {1, 1}, 1.0f / 4096);
+  model.addOperator(BuiltinOperator::FULLY_CONNECTED, {0, 1, bias}, {3});
+  model.setArguments({0}, {3});
+  EXPECT_THAT(translate(model),
+              ElementsAre("DEQUANTIZE t0 -> %", "DEQUANTIZE t1 -> %", "CAST t2 -> %",
+                          "MUL % % 0 -> %", "FULLY_CONNECTED % % % 0 -> %", "QUANTIZE % -> t3"));
+}
+
+TEST(MixedTypes, ProductsOfMatricesOfBytesAsInt32) {
+  ModelWriter model;
+  model.addTensor(TensorType::INT8, {2, 3}, 0.5f);
+  model.addTensor(TensorType::INT8, {3, 4}, 0.5f);
+  model.addTensor(TensorType::INT32, {2, 4});
+  model.addOperator(BuiltinOperator::BATCH_MATMUL, {0, 1}, {2}, schema::BatchMatMulOptionsT());
+  model.setArguments({0, 1}, {2});
+  EXPECT_THAT(translate(model), ElementsAre("CAST t0 -> %", "CAST t1 -> %",
+                                            "BATCH_MATMUL % % false false -> %", "CAST % -> t2"));
+  model.subgraph().tensors[0]->shape = {2, 1025};
+  model.subgraph().tensors[1]->shape = {1025, 4};
+  EXPECT_THAT(errorOf(model), HasSubstr("adds 1025 products of int8 numbers"));
+}
+
+TEST(MixedTypes, IndicesOf16Bits) {
+  ModelWriter model;
+  model.addTensor(TensorType::FLOAT32, {5, 3});
+  model.addTensor(TensorType::INT16, {2});
+  model.addTensor(TensorType::FLOAT32, {2, 3});
+  model.addOperator(BuiltinOperator::GATHER, {0, 1}, {2});
+  model.setArguments({0, 1}, {2});
+  EXPECT_THAT(translate(model), ElementsAre("CAST t1 -> %", "GATHER t0 0 % -> t2"));
+
+  ModelWriter best;
+  best.addTensor(TensorType::FLOAT32, {2, 4});
+  const int32_t count = best.addConstant<int16_t>(TensorType::INT16, {}, {2});
+  best.addTensor(TensorType::FLOAT32, {2, 2});
+  best.addTensor(TensorType::INT16, {2, 2});
+  best.addOperator(BuiltinOperator::TOPK_V2, {0, count}, {2, 3});
+  best.setArguments({0}, {2, 3});
+  EXPECT_THAT(translate(best), ElementsAre("TOPK_V2 t0 2 -> t2 %", "CAST % -> t3"));
+}
+
 }  // namespace
 }  // namespace hearth::tflite

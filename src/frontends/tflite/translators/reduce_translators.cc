@@ -54,7 +54,12 @@ Status translateTopk(OperatorView& view, OperationType type) {
   }
   HEARTH_ASSIGN(const uint32_t values, view.output(0));
   HEARTH_ASSIGN(const uint32_t indices, view.output(1));
-  return view.emit(type, {input, countOperand}, {values, indices});
+  if (view.operand(indices).type != OperandType::kTensorInt16)
+    return view.emit(type, {input, countOperand}, {values, indices});
+  HEARTH_ASSIGN(const uint32_t wide, view.builder().temporaryLike(indices));
+  view.builder().operand(wide).type = OperandType::kTensorInt32;
+  HEARTH_TRY(view.emit(type, {input, countOperand}, {values, wide}));
+  return view.emit(OperationType::kCast, {wide}, {indices});
 }
 
 }  // namespace

@@ -26,6 +26,17 @@ const TranslatorEntry* findTranslator(schema::BuiltinOperator code) {
   return found != all.end() && found->code == code ? &*found : nullptr;
 }
 
+std::span<const CustomTranslatorEntry> customTranslators() {
+  static constinit base::Immortal<std::vector<CustomTranslatorEntry>> all;
+  return all.get([] {
+    std::vector<CustomTranslatorEntry> entries;
+    for (const auto family :
+         {audioTranslators(), detectionCustomTranslators(), mediapipeTranslators()})
+      entries.insert(entries.end(), family.begin(), family.end());
+    return entries;
+  });
+}
+
 const TranslatorEntry* findTranslator(const schema::OperatorCode& code) {
   if (builtinCode(code) != schema::BuiltinOperator::CUSTOM)
     return findTranslator(builtinCode(code));

@@ -30,7 +30,11 @@ struct CustomTranslatorEntry {
   std::string_view name;
   TranslatorEntry translator;
 };
+// All of them that are built in.
 std::span<const CustomTranslatorEntry> customTranslators();
+std::span<const CustomTranslatorEntry> audioTranslators();
+std::span<const CustomTranslatorEntry> detectionCustomTranslators();
+std::span<const CustomTranslatorEntry> mediapipeTranslators();
 // Null when the program has registered no operator of this name.
 const TranslatorEntry* registeredTranslator(std::string_view name);
 

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Custom operations of MediaPipe's networks.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "frontends/tflite/translators/custom_options.h"
+#include "frontends/tflite/translators/translators.h"
+
+namespace hearth::tflite {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+using schema::BuiltinOperator;
+
+Status appendScalars(OperatorView& view, std::initializer_list<int32_t> values,
+                     std::vector<uint32_t>* arguments) {
+  for (const int32_t value : values) {
+    HEARTH_ASSIGN(const uint32_t scalar, view.scalar(value));
+    arguments->push_back(scalar);
+  }
+  return {};
+}
+
+// The codes of the file's structures are NNAPI's: SAME 1, VALID 2.
+Status checkPadding(int32_t padding) {
+  if (padding == kPaddingSame || padding == kPaddingValid) return {};
+  return fail(ErrorCode::kBadData, "Its padding {} is unknown.", padding);
+}
+
+// A side of the output of a transposed convolution.
+Result<int32_t> transposedSide(uint32_t input, uint32_t filter, int32_t stride, int32_t padding) {
+  if (input == 0 || filter == 0 || stride <= 0)
+    return fail(ErrorCode::kUnsupported,
+                "Its input of {}, its filter of {} and its stride of {} give no size.", input,
+                filter, stride);
+  const int64_t covered = (int64_t{input} - 1) * stride + filter;
+  const int64_t most = int64_t{filter} - (int64_t{input} - 1) % stride - 1;
+  const int64_t side = covered - (padding == kPaddingSame ? std::max<int64_t>(most, 0) : 0);
+  if (side > std::numeric_limits<int32_t>::max())
+    return fail(ErrorCode::kBadData, "It gives a side of {}.", side);
+  return static_cast<int32_t>(side);
+}
+
+Status translateTransposeConvBias(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const auto options, integerOptions<3>(view));
+  const auto [padding, strideWidth, strideHeight] = options;
+  HEARTH_TRY(checkPadding(padding));
+  std::vector<uint32_t> arguments;
+  for (size_t i = 0; i < 3; ++i) {
+    HEARTH_ASSIGN(const uint32_t input, view.input(i));
+    arguments.push_back(input);
+  }
+  const graph::Dimensions input = view.operand(arguments[0]).dimensions;
+  const graph::Dimensions filter = view.operand(arguments[1]).dimensions;
+  if (input.size() != 4 || filter.size() != 4 || input[0] == 0 || filter[0] == 0)
+    return fail(ErrorCode::kUnsupported, "Its input is {} and its filter {}.",
+                graph::describeDimensions(input), graph::describeDimensions(filter));
+  HEARTH_ASSIGN(const int32_t height, transposedSide(input[1], filter[1], strideHeight, padding));
+  HEARTH_ASSIGN(const int32_t width, transposedSide(input[2], filter[2], strideWidth, padding));
+  const std::array shape = {static_cast<int32_t>(input[0]), height, width,
+                            static_cast<int32_t>(filter[0])};
+  HEARTH_ASSIGN(const uint32_t shapeOperand, view.builder().intTensor(shape));
+  arguments.push_back(shapeOperand);
+  HEARTH_TRY(appendScalars(view, {padding, strideWidth, strideHeight, kFuseNone}, &arguments));
+  HEARTH_ASSIGN(const uint32_t layout, view.scalar(false));
+  arguments.push_back(layout);
+  HEARTH_ASSIGN(const uint32_t output, outputOfShape(view, 0,
+                                                     {input[0], static_cast<uint32_t>(height),
+                                                      static_cast<uint32_t>(width), filter[0]}));
+  return view.emit(type, std::move(arguments), {output});
+}
+
+// A pool whose windows lie side by side and cover the image: [batches, rows, window height,
+// columns, window width, channels] holds its elements.
+struct Windows {
+  graph::Dimensions split;
+  graph::Dimensions gathered;  // [batches, rows, columns, channels, elements of a window]
+  graph::Dimensions pooled;    // [batches, rows, columns, channels]
+  graph::Dimensions image;
+};
+
+Result<Windows> windowsOf(const graph::Dimensions& pooled, int32_t height, int32_t width) {
+  if (pooled.size() != 4 || std::ranges::any_of(pooled, [](uint32_t size) { return size == 0; }))
+    return fail(ErrorCode::kUnsupported, "Its image has the shape {}, it must be known.",
+                graph::describeDimensions(pooled));
+  if (height < 1 || width < 1 ||
+      int64_t{height} * pooled[1] > std::numeric_limits<int32_t>::max() ||
+      int64_t{width} * pooled[2] > std::numeric_limits<int32_t>::max() ||
+      int64_t{height} * width > std::numeric_limits<int32_t>::max())
+    return fail(ErrorCode::kBadData, "Its windows are of {} by {}.", height, width);
+  const auto windowHeight = static_cast<uint32_t>(height);
+  const auto windowWidth = static_cast<uint32_t>(width);
+  return Windows{{pooled[0], pooled[1], windowHeight, pooled[2], windowWidth, pooled[3]},
+                 {pooled[0], pooled[1], pooled[2], pooled[3], windowHeight * windowWidth},
+                 pooled,
+                 {pooled[0], pooled[1] * windowHeight, pooled[2] * windowWidth, pooled[3]}};
+}
+
+// Windows that overlap or leave out elements are refused.
+Status requireSideBySide(int32_t strideWidth, int32_t strideHeight, int32_t width, int32_t height) {
+  if (strideWidth == width && strideHeight == height) return {};
+  return fail(ErrorCode::kUnsupported,
+              "Its windows of {} by {} are {} by {} apart; only windows that lie side by side are "
+              "supported.",
+              height, width, strideHeight, strideWidth);
+}
+
+Result<uint32_t> shapeOf(OperatorView& view, const graph::Dimensions& dimensions) {
+  const std::vector<int32_t> sizes(dimensions.begin(), dimensions.end());
+  return view.builder().intTensor(sizes);
+}
+
+// The elements of each window, in its last dimension.
+Result<uint32_t> gatherWindows(OperatorView& view, uint32_t image, const Windows& windows) {
+  HEARTH_ASSIGN(const uint32_t splitShape, shapeOf(view, windows.split));
+  HEARTH_ASSIGN(const uint32_t split,
+                view.emitNew(OperationType::kReshape, {image, splitShape}, windows.split));
+  HEARTH_ASSIGN(const uint32_t order, view.builder().intTensor(std::array{0, 1, 3, 5, 2, 4}));
+  const graph::Dimensions& s = windows.split;
+  HEARTH_ASSIGN(const uint32_t turned, view.emitNew(OperationType::kTranspose, {split, order},
+                                                    {s[0], s[1], s[3], s[5], s[2], s[4]}));
+  HEARTH_ASSIGN(const uint32_t gatheredShape, shapeOf(view, windows.gathered));
+  return view.emitNew(OperationType::kReshape, {turned, gatheredShape}, windows.gathered);
+}
+
+// Becomes a maximum and a place along the elements of each window. Fused activations have TFLite's
+// numbers here, of which these are NNAPI's. A place is 0.1 larger than it is, so that what reads it
+// may cut it to a whole number.
+Status translateMaxPoolArgmax(OperatorView& view, OperationType type) {
+  constexpr float kRoundsDown = 0.1f;
+  HEARTH_ASSIGN(const auto options, integerOptions<6>(view));
+  const auto [padding, strideWidth, strideHeight, width, height, activation] = options;
+  HEARTH_TRY(checkPadding(padding));
+  HEARTH_TRY(requireSideBySide(strideWidth, strideHeight, width, height));
+  if (activation != kFuseNone)
+    return fail(ErrorCode::kUnsupported, "Its fused activation {} is not supported.", activation);
+  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  graph::Dimensions pooled = view.operand(input).dimensions;
+  if (pooled.size() != 4 || width < 1 || height < 1 ||
+      pooled[1] % static_cast<uint32_t>(height) != 0 ||
+      pooled[2] % static_cast<uint32_t>(width) != 0)
+    return fail(ErrorCode::kUnsupported, "Its windows of {} by {} do not cover its image {}.",
+                height, width, graph::describeDimensions(pooled));
+  pooled[1] /= static_cast<uint32_t>(height);
+  pooled[2] /= static_cast<uint32_t>(width);
+  HEARTH_ASSIGN(const Windows windows, windowsOf(pooled, height, width));
+  HEARTH_ASSIGN(const uint32_t elements, gatherWindows(view, input, windows));
+  HEARTH_ASSIGN(const uint32_t last, view.builder().intTensor(std::array{4}));
+  HEARTH_ASSIGN(const uint32_t keepsRank, view.scalar(false));
+  HEARTH_ASSIGN(const uint32_t maxima, outputOfShape(view, 0, pooled));
+  HEARTH_TRY(view.emit(type, {elements, last, keepsRank}, {maxima}));
+  HEARTH_ASSIGN(const uint32_t axis, view.scalar(4));
+  HEARTH_ASSIGN(const uint32_t found, view.emitNew(OperationType::kArgmax, {elements, axis}, pooled,
+                                                   OperandType::kTensorInt32));
+  HEARTH_ASSIGN(const uint32_t whole, view.emitNew(OperationType::kCast, {found}, pooled));
+  HEARTH_ASSIGN(const uint32_t more, view.floatTensor(kRoundsDown));
+  HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
+  HEARTH_ASSIGN(const uint32_t places, outputOfShape(view, 1, pooled));
+  return view.emit(OperationType::kAdd, {whole, more, none}, {places});
+}
+
+// Each element of a window is its maximum where the place is the element's, and 0 elsewhere.
+Status translateMaxUnpool(OperatorView& view, OperationType type) {
+  HEARTH_ASSIGN(const auto options, integerOptions<5>(view));
+  const auto [padding, strideWidth, strideHeight, width, height] = options;
+  HEARTH_TRY(checkPadding(padding));
+  HEARTH_TRY(requireSideBySide(strideWidth, strideHeight, width, height));
+  HEARTH_ASSIGN(const uint32_t maxima, view.input(0));
+  HEARTH_ASSIGN(const uint32_t places, view.input(1));
+  HEARTH_ASSIGN(const Windows windows, windowsOf(view.operand(maxima).dimensions, height, width));
+  graph::Dimensions single = windows.pooled;
+  single.push_back(1);
+  HEARTH_ASSIGN(const uint32_t singleShape, shapeOf(view, single));
+  HEARTH_ASSIGN(const uint32_t values,
+                view.emitNew(OperationType::kReshape, {maxima, singleShape}, single));
+  HEARTH_ASSIGN(const uint32_t whole, view.emitNew(OperationType::kCast, {places}, windows.pooled,
+                                                   OperandType::kTensorInt32));
+  HEARTH_ASSIGN(const uint32_t wanted, view.emitNew(OperationType::kReshape, {whole, singleShape},
+                                                    single, OperandType::kTensorInt32));
+  HEARTH_TRY(view.builder().model().charge(uint64_t{windows.gathered[4]} * sizeof(int32_t)));
+  std::vector<int32_t> all(windows.gathered[4]);
+  std::iota(all.begin(), all.end(), 0);
+  HEARTH_ASSIGN(const uint32_t numbers, view.builder().intTensor(all));
+  HEARTH_ASSIGN(const uint32_t isHere, view.emitNew(OperationType::kEqual, {wanted, numbers},
+                                                    windows.gathered, OperandType::kTensorBool8));
+  HEARTH_ASSIGN(const uint32_t zero, view.floatTensor(0.0f));
+  HEARTH_ASSIGN(const uint32_t elements,
+                view.emitNew(type, {isHere, values, zero}, windows.gathered));
+  const graph::Dimensions& s = windows.split;
+  const graph::Dimensions turned = {s[0], s[1], s[3], s[5], s[2], s[4]};
+  HEARTH_ASSIGN(const uint32_t turnedShape, shapeOf(view, turned));
+  HEARTH_ASSIGN(const uint32_t split,
+                view.emitNew(OperationType::kReshape, {elements, turnedShape}, turned));
+  HEARTH_ASSIGN(const uint32_t order, view.builder().intTensor(std::array{0, 1, 4, 2, 5, 3}));
+  HEARTH_ASSIGN(const uint32_t lines,
+                view.emitNew(OperationType::kTranspose, {split, order}, windows.split));
+  HEARTH_ASSIGN(const uint32_t imageShape, shapeOf(view, windows.image));
+  HEARTH_ASSIGN(const uint32_t output, outputOfShape(view, 0, windows.image));
+  return view.emit(OperationType::kReshape, {lines, imageShape}, {output});
+}
+
+}  // namespace
+
+std::span<const CustomTranslatorEntry> mediapipeTranslators() {
+  static constexpr auto kCode = BuiltinOperator::CUSTOM;
+  static constexpr CustomTranslatorEntry kTranslators[] = {
+      {"Convolution2DTransposeBias",
+       {kCode, translateTransposeConvBias, OperationType::kTransposeConv2d}},
+      {"MaxPoolingWithArgmax2D", {kCode, translateMaxPoolArgmax, OperationType::kReduceMax}},
+      {"MaxUnpooling2D", {kCode, translateMaxUnpool, OperationType::kSelectV2}},
+  };
+  return kTranslators;
+}
+
+}  // namespace hearth::tflite

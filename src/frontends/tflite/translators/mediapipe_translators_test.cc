@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontends/tflite/testing/import_testing.h"
+
+namespace hearth::tflite {
+namespace {
+
+using graph::Dimensions;
+
+// The structures of MediaPipe's options: 32-bit integers.
+std::vector<uint8_t> structure(const std::vector<int32_t>& values) {
+  std::vector<uint8_t> bytes;
+  for (const int32_t value : values)
+    for (int shift = 0; shift < 32; shift += 8)
+      bytes.push_back(static_cast<uint8_t>(static_cast<uint32_t>(value) >> shift));
+  return bytes;
+}
+
+FloatModel transposed(const std::vector<int32_t>& options) {
+  FloatModel model({{1, 3, 4, 2}}, {{}});
+  std::vector<uint8_t> zeros(5 * 3 * 3 * 2 * sizeof(float));
+  const int32_t filter = model.addConstantBytes(TensorType::FLOAT32, {5, 3, 3, 2}, zeros);
+  zeros.resize(5 * sizeof(float));
+  const int32_t bias = model.addConstantBytes(TensorType::FLOAT32, {5}, zeros);
+  model.addCustom("Convolution2DTransposeBias", {0, filter, bias}, {1}, structure(options));
+  return model;
+}
+
+TEST(MediapipeTranslators, TransposedConvolution) {
+  const ImportedGraph same = import(transposed({1, 2, 2}));
+  EXPECT_THAT(linesOf(*same.model),
+              ElementsAre("TRANSPOSE_CONV_2D t0 t2 t3 {1,5,8,5} 1 2 2 0 false -> t1"));
+  EXPECT_EQ(same.outputs[0].dimensions, (Dimensions{1, 5, 8, 5}));
+  // Without padding, and with bytes of newer structures behind the known ones.
+  const ImportedGraph valid = import(transposed({2, 2, 2, 0, 0}));
+  EXPECT_EQ(valid.outputs[0].dimensions, (Dimensions{1, 7, 9, 5}));
+}
+
+TEST(MediapipeTranslators, WrongTransposedConvolutions) {
+  EXPECT_THAT(errorOf(transposed({1, 2})), HasSubstr("have 8 bytes"));
+  EXPECT_THAT(errorOf(transposed({0, 2, 2})), HasSubstr("padding 0 is unknown"));
+  EXPECT_THAT(errorOf(transposed({1, 0, 2})), HasSubstr("give no size"));
+  EXPECT_THAT(errorOf(transposed({1, 2, -2})), HasSubstr("give no size"));
+  EXPECT_NE(errorOf(transposed({2, INT32_MAX, INT32_MAX})), "imported");
+}
+
+FloatModel pool(const std::vector<int32_t>& options) {
+  FloatModel model({{1, 4, 6, 2}}, {{1, 2, 3, 2}, {1, 2, 3, 2}});
+  model.addCustom("MaxPoolingWithArgmax2D", {0}, {1, 2}, structure(options));
+  return model;
+}
+
+TEST(MediapipeTranslators, PoolWithPlaces) {
+  const ImportedGraph imported = import(pool({2, 2, 2, 2, 2, 0}));
+  EXPECT_THAT(linesOf(*imported.model),
+              ElementsAre("RESHAPE t0 {1,2,2,3,2,2} -> %", "TRANSPOSE % {0,1,3,5,2,4} -> %",
+                          "RESHAPE % {1,2,3,2,4} -> %", "REDUCE_MAX % {4} false -> t1",
+                          "ARGMAX % 4 -> %", "CAST % -> %", "ADD % % 0 -> t2"));
+  EXPECT_EQ(imported.outputs[1].dimensions, (Dimensions{1, 2, 3, 2}));
+}
+
+TEST(MediapipeTranslators, WrongPools) {
+  EXPECT_THAT(errorOf(pool({2, 1, 2, 2, 2, 0})), HasSubstr("lie side by side"));
+  EXPECT_THAT(errorOf(pool({2, 4, 4, 4, 4, 0})), HasSubstr("do not cover"));
+  EXPECT_THAT(errorOf(pool({2, 0, 0, 0, 0, 0})), HasSubstr("do not cover"));
+  EXPECT_THAT(errorOf(pool({2, -2, -2, -2, -2, 0})), HasSubstr("do not cover"));
+  EXPECT_THAT(errorOf(pool({2, 2, 2, 2, 2, 1})), HasSubstr("activation 1"));
+  EXPECT_THAT(errorOf(pool({2, 2, 2, 2, 2})), HasSubstr("have 20 bytes"));
+  FloatModel model({{1, 4, 6, 2}}, {{1, 2, 3, 2}});
+  model.addCustom("MaxPoolingWithArgmax2D", {0}, {1}, structure({2, 2, 2, 2, 2, 0}));
+  EXPECT_THAT(errorOf(model), HasSubstr("has 1 outputs"));
+}
+
+FloatModel unpool(const std::vector<int32_t>& options) {
+  FloatModel model({{1, 2, 3, 2}, {1, 2, 3, 2}}, {{}});
+  model.addCustom("MaxUnpooling2D", {0, 1}, {2}, structure(options));
+  return model;
+}
+
+TEST(MediapipeTranslators, Unpool) {
+  const ImportedGraph imported = import(unpool({1, 3, 2, 3, 2}));
+  EXPECT_THAT(linesOf(*imported.model),
+              ElementsAre("RESHAPE t0 {1,2,3,2,1} -> %", "CAST t1 -> %",
+                          "RESHAPE % {1,2,3,2,1} -> %", "EQUAL % {0,1,2,3,4,5} -> %",
+                          "SELECT_V2 % % % -> %", "RESHAPE % {1,2,3,2,2,3} -> %",
+                          "TRANSPOSE % {0,1,4,2,5,3} -> %", "RESHAPE % {1,4,9,2} -> t2"));
+  EXPECT_EQ(imported.outputs[0].dimensions, (Dimensions{1, 4, 9, 2}));
+}
+
+TEST(MediapipeTranslators, WrongUnpools) {
+  EXPECT_THAT(errorOf(unpool({1, 3, 2, 2, 2})), HasSubstr("lie side by side"));
+  EXPECT_THAT(errorOf(unpool({1, 0, 0, 0, 0})), HasSubstr("windows are of 0 by 0"));
+  EXPECT_THAT(errorOf(unpool({1, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX})),
+              HasSubstr("windows are of"));
+  EXPECT_NE(errorOf(unpool({1, 30000, 30000, 30000, 30000})), "imported");
+}
+
+}  // namespace
+}  // namespace hearth::tflite
