@@ -6,7 +6,6 @@
 #include <cmath>
 #include <functional>
 #include <type_traits>
-#include <vector>
 
 #include "base/vector_dispatch.h"
 #include "ops/element_visitor.h"
@@ -49,56 +48,93 @@ Status prepare(OperationContext& context) {
   return context.setOutputDimensions(0, keepRankAboveZero(context, std::move(dimensions)));
 }
 
+// What counts places among neighbours: an integer as wide as the elements, so that no vector has to
+// be narrowed or widened.
+template <typename T>
+using PlaceOf = std::conditional_t<sizeof(T) == 1, uint8_t,
+                                   std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>>;
+
 // The best of `best` and the elements of the row, none of which is NaN.
 template <typename T, typename Better>
-T bestValue(const T* row, size_t size, T best, Better better) {
+HEARTH_INLINE inline T bestValue(const T* row, size_t size, T best, Better better) {
   constexpr size_t kLanes = 256 / sizeof(T);
   constexpr size_t kFew = kLanes / 4;
-  T* result = &best;
-  base::onWidestVectors([=]() HEARTH_INLINE {
-    T lanes[kLanes];
-    for (T& lane : lanes) lane = *result;
-    size_t i = 0;
-    for (; i + kLanes <= size; i += kLanes)
-      for (size_t j = 0; j < kLanes; ++j)
-        lanes[j] = better(row[i + j], lanes[j]) ? row[i + j] : lanes[j];
+  size_t i = 0;
+  if (size >= kFew) {
+    T few[kFew];
+    for (T& lane : few) lane = best;
+    if (size >= kLanes) {
+      T lanes[kLanes];
+      for (T& lane : lanes) lane = best;
+      for (; i + kLanes <= size; i += kLanes)
+        for (size_t j = 0; j < kLanes; ++j)
+          lanes[j] = better(row[i + j], lanes[j]) ? row[i + j] : lanes[j];
+      for (size_t part = 0; part < kLanes; part += kFew)
+        for (size_t j = 0; j < kFew; ++j)
+          few[j] = better(lanes[part + j], few[j]) ? lanes[part + j] : few[j];
+    }
     for (; i + kFew <= size; i += kFew)
-      for (size_t j = 0; j < kFew; ++j)
-        lanes[j] = better(row[i + j], lanes[j]) ? row[i + j] : lanes[j];
-    for (size_t width = kLanes / 2; width > 0; width /= 2)
+      for (size_t j = 0; j < kFew; ++j) few[j] = better(row[i + j], few[j]) ? row[i + j] : few[j];
+    for (size_t width = kFew / 2; width > 0; width /= 2)
       for (size_t j = 0; j < width; ++j)
-        lanes[j] = better(lanes[width + j], lanes[j]) ? lanes[width + j] : lanes[j];
-    T value = lanes[0];
-    for (; i < size; ++i) value = better(row[i], value) ? row[i] : value;
-    *result = value;
-  });
+        few[j] = better(few[width + j], few[j]) ? few[width + j] : few[j];
+    best = few[0];
+  }
+  for (; i < size; ++i) best = better(row[i], best) ? row[i] : best;
   return best;
 }
 
 // Index of the first element that equals `value`; one does.
 template <typename T>
-size_t firstEqual(const T* row, size_t size, T value) {
-  constexpr size_t kBlock = 256 / sizeof(T);
-  size_t block = 0;
-  for (; block + kBlock <= size; block += kBlock) {
-    bool isFound = false;
-    bool* found = &isFound;
-    const T* first = row + block;
-    base::onWidestVectors([=]() HEARTH_INLINE {
-      // The mask is as wide as the elements, so that no vector has to be narrowed.
-      using Mask = std::conditional_t<sizeof(T) == 1, uint8_t, uint32_t>;
-      Mask any = 0;
-      for (size_t i = 0; i < kBlock; ++i) any |= first[i] == value ? Mask{1} : Mask{0};
-      *found = any != 0;
-    });
-    if (isFound) break;
+HEARTH_INLINE inline size_t firstEqual(const T* row, size_t size, T value) {
+  using Place = PlaceOf<T>;
+  constexpr size_t kBlock = 64;
+  constexpr Place kNone = 0xFF;
+  for (size_t block = 0; block + kBlock <= size; block += kBlock) {
+    Place first = kNone;
+    for (size_t i = 0; i < kBlock; ++i) {
+      const Place place = row[block + i] == value ? static_cast<Place>(i) : kNone;
+      first = place < first ? place : first;
+    }
+    if (first != kNone) return block + first;
   }
-  return static_cast<size_t>(std::find(row + block, row + size, value) - row);
+  size_t i = size / kBlock * kBlock;
+  while (i + 1 < size && !(row[i] == value)) ++i;
+  return i;
+}
+
+// Index of the first of the best bytes of a row. A byte and its place make one number, whose
+// maximum vectorises; higher is better after the bits of kFlip have changed.
+template <uint8_t kFlip, typename T>
+HEARTH_INLINE inline size_t bestByteOfRow(const T* row, size_t size) {
+  constexpr size_t kBlock = 256;
+  constexpr size_t kLast = kBlock - 1;
+  size_t index = 0;
+  unsigned best = 0;
+  for (size_t block = 0; block < size; block += kBlock) {
+    const T* const first = row + block;
+    const auto count = static_cast<uint16_t>(std::min(kBlock, size - block));
+    uint16_t most = 0;
+    for (uint16_t i = 0; i < count; ++i) {
+      const auto number = static_cast<uint16_t>(
+          static_cast<uint16_t>(static_cast<uint8_t>(first[i]) ^ kFlip) << 8 | (kLast - i));
+      most = number > most ? number : most;
+    }
+    const unsigned value = most >> 8;
+    if (block != 0 && value <= best) continue;
+    best = value;
+    index = block + kLast - (most & kLast);
+  }
+  return index;
 }
 
 template <typename T, typename Better>
-size_t bestOfRow(const T* row, size_t size, Better better) {
-  if constexpr (sizeof(T) == 2 || sizeof(T) == 8) {
+HEARTH_INLINE inline size_t bestOfRow(const T* row, size_t size, Better better) {
+  if constexpr (sizeof(T) == 1) {
+    constexpr uint8_t kSign = std::is_signed_v<T> ? 0x80 : 0;
+    constexpr uint8_t kReverse = std::is_same_v<Better, std::less<T>> ? 0xFF : 0;
+    return bestByteOfRow < kSign ^ kReverse > (row, size);
+  } else if constexpr (sizeof(T) == 8 || std::is_same_v<T, Half>) {
     size_t index = 0;
     for (size_t i = 1; i < size; ++i)
       if (better(row[i], row[index])) index = i;
@@ -112,29 +148,51 @@ size_t bestOfRow(const T* row, size_t size, Better better) {
   }
 }
 
+// Searches `size` rows for the best element of each of `count` columns; rows are `stride` apart.
+// Places are counted in narrow integers, so some rows are searched at a time.
+template <typename T, typename Index, typename Better>
+HEARTH_INLINE inline void searchColumns(const T* source, size_t size, uint64_t stride, size_t count,
+                                        Index* target, Better better) {
+  using Place = PlaceOf<T>;
+  constexpr size_t kMostColumns = 256;
+  constexpr size_t kMostRows = sizeof(T) == 1 ? 255 : 65535;
+  T best[kMostColumns];
+  Place places[kMostColumns];  // among the rows at hand, from 1 on; 0 for an earlier one
+  for (size_t j = 0; j < count; ++j) best[j] = source[j];
+  for (size_t j = 0; j < count; ++j) target[j] = 0;
+  for (size_t first = 1; first < size; first += kMostRows) {
+    const size_t rows = std::min(kMostRows, size - first);
+    for (size_t j = 0; j < count; ++j) places[j] = 0;
+    for (size_t i = 0; i < rows; ++i) {
+      const T* candidates = source + (first + i) * stride;
+      const auto place = static_cast<Place>(i + 1);
+      for (size_t j = 0; j < count; ++j) {
+        const bool wins = better(candidates[j], best[j]);
+        best[j] = wins ? candidates[j] : best[j];
+        places[j] = wins ? place : places[j];
+      }
+    }
+    for (size_t j = 0; j < count; ++j)
+      target[j] = places[j] != 0 ? static_cast<Index>(first + places[j] - 1) : target[j];
+  }
+}
+
 template <typename T, typename Index, typename Better>
 void search(const T* source, uint64_t outer, size_t size, uint64_t inner, Index* target,
             Better better) {
-  if (inner == 1) {
-    for (uint64_t o = 0; o < outer; ++o)
-      target[o] = static_cast<Index>(bestOfRow(source + o * size, size, better));
-    return;
-  }
-  std::vector<T> best(inner);
-  for (uint64_t o = 0; o < outer; ++o) {
-    std::copy_n(source, inner, best.data());
-    std::fill_n(target, inner, Index{0});
-    for (size_t i = 1; i < size; ++i) {
-      const T* candidates = source + i * inner;
-      for (uint64_t j = 0; j < inner; ++j) {
-        const bool wins = better(candidates[j], best[j]);
-        best[j] = wins ? candidates[j] : best[j];
-        target[j] = wins ? static_cast<Index>(i) : target[j];
-      }
+  constexpr uint64_t kColumns = 256;
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    if (inner == 1) {
+      for (uint64_t o = 0; o < outer; ++o)
+        target[o] = static_cast<Index>(bestOfRow(source + o * size, size, better));
+      return;
     }
-    source += size * inner;
-    target += inner;
-  }
+    for (uint64_t o = 0; o < outer; ++o)
+      for (uint64_t j = 0; j < inner; j += kColumns)
+        searchColumns(source + o * size * inner + j, size, inner,
+                      static_cast<size_t>(std::min(kColumns, inner - j)), target + o * inner + j,
+                      better);
+  });
 }
 
 template <typename Index>

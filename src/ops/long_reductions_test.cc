@@ -200,6 +200,39 @@ TEST(LongReductionsTest, FirstOfTheBest) {
   checkSearch<int16_t>(OperationBuilder::tensor(kInt16, {}, 0.5f), -32768, 32767);
 }
 
+// Searches each column of `rows` rows.
+template <typename T>
+void checkColumns(const graph::Operand& operand, int lowest, int highest) {
+  for (const uint32_t rows : {1u, 2u, 9u, 255u, 256u, 257u, 600u})
+    for (const uint32_t columns : {2u, 15u, 64u, 257u}) {
+      const std::vector<T> values = randomValues<T>(2 * rows * columns, lowest, highest);
+      OperationBuilder builder(OperationType::kArgmax);
+      graph::Operand input = operand;
+      input.dimensions = {2, rows, columns};
+      builder.input(input, values).scalar(1).output(OperandType::kTensorInt32);
+      ASSERT_TRUE(builder.run());
+      const std::vector<int32_t> found = builder.result<int32_t>();
+      for (uint32_t o = 0; o < 2; ++o)
+        for (uint32_t c = 0; c < columns; ++c) {
+          const auto at = [&](uint32_t row) {
+            return values[(o * rows + row) * columns + c];
+          };
+          uint32_t best = 0;
+          for (uint32_t row = 1; row < rows; ++row)
+            if (at(row) > at(best)) best = row;
+          ASSERT_EQ(found[o * columns + c], static_cast<int32_t>(best)) << rows << "x" << columns;
+        }
+    }
+}
+
+TEST(LongReductionsTest, FirstOfTheBestInColumns) {
+  checkColumns<float>(OperationBuilder::tensor(OperandType::kTensorFloat32, {}), -1000, 1000);
+  checkColumns<int64_t>(OperationBuilder::tensor(OperandType::kTensorInt64, {}), -1000, 1000);
+  checkColumns<int8_t>(OperationBuilder::tensor(kInt8, {}, 0.5f, 3), -128, 127);
+  checkColumns<uint8_t>(OperationBuilder::tensor(kUint8, {}, 0.5f, 3), 0, 3);
+  checkColumns<int16_t>(OperationBuilder::tensor(kInt16, {}, 0.5f), -32768, 32767);
+}
+
 TEST(LongReductionsTest, SearchAmongNaNsAndInfinities) {
   const auto operand = OperationBuilder::tensor(OperandType::kTensorFloat32, {});
   std::vector<float> row(300, 1.0f);
