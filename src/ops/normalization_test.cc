@@ -65,6 +65,36 @@ TEST(LocalResponseNormalizationTest, AnyRadius) {
   EXPECT_FALSE(negative.run());
 }
 
+// OperationBuilder compares each with the reference kernel.
+TEST(LocalResponseNormalizationTest, RowsAndColumnsOfAnySize) {
+  for (const uint32_t size : {1u, 3u, 15u, 16u, 17u, 64u, 100u, 3000u})
+    for (const int32_t radius : {0, 1, 5, 64, 65})
+      for (const float beta : {0.5f, 0.75f, 1.0f, 0.6f})
+        for (const int32_t axis : {1, 0}) {
+          std::vector<float> values(3 * size);
+          for (size_t i = 0; i < values.size(); ++i)
+            values[i] = static_cast<float>(i * 37 % 101) / 50.0f - 1.0f;
+          OperationBuilder builder(OperationType::kLocalResponseNormalization);
+          builder.input({3, size}, values).scalar(radius).scalar(1.5f).scalar(0.25f);
+          builder.scalar(beta).scalar(axis).output();
+          const Status status = builder.run();
+          ASSERT_TRUE(status) << size << " " << radius << " " << beta << " " << axis << " "
+                              << status.error().toString();
+        }
+}
+
+TEST(LocalResponseNormalizationTest, SquaresBeyondFloat32) {
+  std::vector<float> values(40, 1.0f);
+  values[21] = 3e25f;
+  OperationBuilder builder(OperationType::kLocalResponseNormalization);
+  builder.input({2, 20}, values).scalar(2).scalar(1.0f).scalar(1.0f).scalar(0.5f).output();
+  ASSERT_TRUE(builder.run());
+  const std::vector<float> result = builder.result<float>();
+  EXPECT_NEAR(result[0], 0.5f, 1e-6f);
+  EXPECT_NEAR(result[21], 1.0f, 1e-6f);
+  EXPECT_NEAR(result[39], 0.5f, 1e-6f);
+}
+
 TEST(InstanceNormalizationTest, EachChannelOfEachImage) {
   OperationBuilder builder(OperationType::kInstanceNormalization);
   builder.input({1, 2, 1, 2}, std::vector<float>{1, 5, 3, 5});

@@ -88,8 +88,9 @@ Status normalizeLength(const OperationContext& context) {
   return {};
 }
 
-// Scales each element by the squares of the elements up to a radius away. Their sums are
-// differences of running sums, so that time does not depend on the radius.
+// Scales each element by the squares of the elements up to a radius away. Sums over wide windows
+// are differences of running sums, so that time does not depend on the radius. Where a row has
+// large and small numbers these lose digits, so narrow windows are added up one by one.
 Status normalizeResponse(const OperationContext& context) {
   const Tensor& data = context.inputs[0];
   HEARTH_ASSIGN(const int32_t radius, context.scalar<int32_t>(1));
@@ -98,18 +99,26 @@ Status normalizeResponse(const OperationContext& context) {
   const double beta = realAt(context.inputs[4], 0);
   HEARTH_ASSIGN(const int32_t value, context.scalar<int32_t>(5, -1));
   HEARTH_ASSIGN(const size_t axis, resolveAxis(context, value, data.rank()));
+  constexpr int32_t kNarrow = 64;
+  const bool isNarrow = radius <= kNarrow;
   forEachRow(data.dimensions, axis, [&](int64_t first, int64_t step, int64_t size) {
+    std::vector<double> squares;
     std::vector<double> sums = {0.0};
     for (int64_t i = 0; i < size; ++i) {
       const double element = realAt(data, first + i * step);
-      sums.push_back(sums.back() + element * element);
+      squares.push_back(element * element);
+      sums.push_back(sums.back() + squares.back());
     }
     for (int64_t i = 0; i < size; ++i) {
       const auto begin = static_cast<size_t>(std::max<int64_t>(i - radius, 0));
       const auto end = static_cast<size_t>(std::min<int64_t>(i + radius + 1, size));
+      double sum = sums[end] - sums[begin];
+      if (isNarrow) {
+        sum = 0.0;
+        for (size_t k = begin; k < end; ++k) sum += squares[k];
+      }
       putReal(context.outputs[0], first + i * step,
-              realAt(data, first + i * step) *
-                  std::pow(bias + alpha * (sums[end] - sums[begin]), -beta));
+              realAt(data, first + i * step) * std::pow(bias + alpha * sum, -beta));
     }
   });
   return {};
