@@ -24,9 +24,9 @@ class Avx2DepthwiseKernel final : public DepthwiseKernel<uint8_t, Avx2Depthwise>
         [&](const uint8_t* const* columns, size_t x) {
           multiplyAvx2Dwconv(product, columns, output + x * product.channels);
         },
-        [&](const uint8_t* const* columns, size_t x) {
+        [&](const uint8_t* const* columns, size_t x, size_t step) {
           multiplyAvx2DwconvTile(product, layer_.geometry.strideWidth, columns,
-                                 output + x * product.channels);
+                                 output + x * product.channels, step);
         });
   }
 };

@@ -20,11 +20,12 @@ HEARTH_INLINE inline void unroll(const Step& step) {
   }(std::make_index_sequence<kCount>());
 }
 
-// Computes all channels of kOutputs outputs, whose windows of kKernel rows and columns are kStride
-// columns apart. columns[x * kKernel + y] points to the channels of a tap.
+// Computes all channels of kOutputs outputs, whose windows of kKernel rows and columns begin
+// kStride columns apart. columns[x * kKernel + y] points to the channels of a tap; outputs are
+// written `step` pixels apart.
 template <size_t kKernel, size_t kOutputs, size_t kStride>
 void multiply(const F32Depthwise& layer, const float* bias, const float* const* columns,
-              float* output) {
+              float* output, size_t step) {
   constexpr size_t kInputs = ((kOutputs - 1) * kStride + kKernel) * kKernel;
   const size_t channels = layer.geometry.groups;
   base::onWidestVectors(
@@ -48,7 +49,7 @@ void multiply(const F32Depthwise& layer, const float* bias, const float* const* 
           unroll<kOutputs>([&]<size_t kOutput>() HEARTH_INLINE {
             // In this order a NaN stays a NaN.
             const float raised = lowest > sums[kOutput] ? lowest : sums[kOutput];
-            output[kOutput * channels + c] = highest < raised ? highest : raised;
+            output[kOutput * step * channels + c] = highest < raised ? highest : raised;
           });
         }
       });
@@ -75,12 +76,14 @@ class F32DepthwiseKernel final : public DepthwiseKernel<float, F32Depthwise> {
  private:
   void compute(size_t line, float* output) const override {
     const size_t channels = layer_.geometry.groups;
-    const auto with = [&](Multiply product) {
-      return [this, product, output, channels](const float* const* columns, size_t x) {
-        product(layer_, bias_, columns, output + x * channels);
-      };
-    };
-    windows_.forLine(source_, line, with(multiplyOne_), with(multiplyTile_));
+    windows_.forLine(
+        source_, line,
+        [&](const float* const* columns, size_t x) {
+          multiplyOne_(layer_, bias_, columns, output + x * channels, 1);
+        },
+        [&](const float* const* columns, size_t x, size_t step) {
+          multiplyTile_(layer_, bias_, columns, output + x * channels, step);
+        });
   }
 
   std::vector<float> noBias_;

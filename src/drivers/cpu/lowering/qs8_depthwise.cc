@@ -21,9 +21,9 @@ class Qs8DepthwiseKernel final : public DepthwiseKernel<int8_t, Qs8Depthwise> {
         [&](const int8_t* const* columns, size_t x) {
           multiplyDepthwise(product, columns, output + x * product.channels);
         },
-        [&](const int8_t* const* columns, size_t x) {
+        [&](const int8_t* const* columns, size_t x, size_t step) {
           multiplyDepthwiseTile(product, layer_.geometry.strideWidth, columns,
-                                output + x * product.channels);
+                                output + x * product.channels, step);
         });
   }
 };

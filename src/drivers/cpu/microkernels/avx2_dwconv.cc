@@ -118,7 +118,7 @@ template <bool kIsSigned, bool kIsWhole, size_t kHeight, size_t kWidth, size_t k
           size_t kStride>
 HEARTH_AVX2 void multiplyBlock(const Avx2Dwconv& product, const uint8_t* block,
                                const uint8_t* const* columns, size_t channel, size_t count,
-                               uint8_t* output) {
+                               uint8_t* output, size_t step) {
   constexpr size_t kPairs = (kHeight + 1) / 2;
   constexpr size_t kLanes = kBlock * sizeof(int32_t);
   __m256i sums[kTile][kBlockVectors];
@@ -165,7 +165,7 @@ HEARTH_AVX2 void multiplyBlock(const Avx2Dwconv& product, const uint8_t* block,
 #pragma GCC unroll 4
   for (size_t t = 0; t < kTile; ++t) {
     const __m128i bytes = narrowed<kIsSigned>(sums[t], block + kLanes, ceiling, zeroWords, lowest);
-    uint8_t* const at = output + t * product.channels + channel;
+    uint8_t* const at = output + t * step * product.channels + channel;
     uint8_t copy[kBlock];
     _mm_storeu_si128(reinterpret_cast<__m128i*>(kIsWhole ? at : copy), bytes);
     if (!kIsWhole) std::memcpy(at, copy, count);
@@ -174,27 +174,30 @@ HEARTH_AVX2 void multiplyBlock(const Avx2Dwconv& product, const uint8_t* block,
 
 template <bool kIsSigned, size_t kHeight, size_t kWidth, size_t kTile, size_t kStride>
 HEARTH_AVX2_FUNCTION void multiplyTile(const Avx2Dwconv& product, const uint8_t* const* columns,
-                                       uint8_t* output) {
+                                       uint8_t* output, size_t step) {
   const uint8_t* block = product.packed;
   if (product.channels < kBlock) {
-    multiplyBlock<kIsSigned, false, kHeight, kWidth, kTile, kStride>(product, block, columns, 0,
-                                                                     product.channels, output);
+    multiplyBlock<kIsSigned, false, kHeight, kWidth, kTile, kStride>(
+        product, block, columns, 0, product.channels, output, step);
     return;
   }
   const size_t bytes = blockBytes(product);
   for (size_t b = 0; b < blocksOf(product.channels); ++b, block += bytes)
     multiplyBlock<kIsSigned, true, kHeight, kWidth, kTile, kStride>(
-        product, block, columns, firstChannel(product.channels, b), kBlock, output);
+        product, block, columns, firstChannel(product.channels, b), kBlock, output, step);
 }
 
 template <size_t kTile, size_t kStride>
-void multiply(const Avx2Dwconv& product, const uint8_t* const* columns, uint8_t* output) {
+void multiply(const Avx2Dwconv& product, const uint8_t* const* columns, uint8_t* output,
+              size_t step) {
   if (product.isSigned)
-    product.kernelHeight == 3 ? multiplyTile<true, 3, 3, kTile, kStride>(product, columns, output)
-                              : multiplyTile<true, 5, 5, kTile, kStride>(product, columns, output);
+    product.kernelHeight == 3
+        ? multiplyTile<true, 3, 3, kTile, kStride>(product, columns, output, step)
+        : multiplyTile<true, 5, 5, kTile, kStride>(product, columns, output, step);
   else
-    product.kernelHeight == 3 ? multiplyTile<false, 3, 3, kTile, kStride>(product, columns, output)
-                              : multiplyTile<false, 5, 5, kTile, kStride>(product, columns, output);
+    product.kernelHeight == 3
+        ? multiplyTile<false, 3, 3, kTile, kStride>(product, columns, output, step)
+        : multiplyTile<false, 5, 5, kTile, kStride>(product, columns, output, step);
 }
 
 }  // namespace
@@ -204,13 +207,13 @@ bool hasAvx2Dwconv(size_t kernelHeight, size_t kernelWidth) {
 }
 
 void multiplyAvx2Dwconv(const Avx2Dwconv& product, const uint8_t* const* columns, uint8_t* output) {
-  multiply<1, 1>(product, columns, output);
+  multiply<1, 1>(product, columns, output, 1);
 }
 
 void multiplyAvx2DwconvTile(const Avx2Dwconv& product, size_t stride, const uint8_t* const* columns,
-                            uint8_t* output) {
-  stride == 1 ? multiply<kDepthwiseTile, 1>(product, columns, output)
-              : multiply<kDepthwiseTile, 2>(product, columns, output);
+                            uint8_t* output, size_t step) {
+  stride == 1 ? multiply<kDepthwiseTile, 1>(product, columns, output, step)
+              : multiply<kDepthwiseTile, 2>(product, columns, output, step);
 }
 
 #else
@@ -219,7 +222,7 @@ bool hasAvx2Dwconv(size_t, size_t) {
   return false;
 }
 void multiplyAvx2Dwconv(const Avx2Dwconv&, const uint8_t* const*, uint8_t*) {}
-void multiplyAvx2DwconvTile(const Avx2Dwconv&, size_t, const uint8_t* const*, uint8_t*) {}
+void multiplyAvx2DwconvTile(const Avx2Dwconv&, size_t, const uint8_t* const*, uint8_t*, size_t) {}
 
 #endif
 

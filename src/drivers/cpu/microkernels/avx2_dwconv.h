@@ -35,9 +35,9 @@ void packAvx2Dwconv(const Avx2Dwconv& product, const uint8_t* weights, const int
 // tap. Rounds to nearest even, then clamps.
 void multiplyAvx2Dwconv(const Avx2Dwconv& product, const uint8_t* const* columns, uint8_t* output);
 
-// The same for kDepthwiseTile outputs that are `stride` (1 or 2) columns apart; `columns` are those
-// under all of their windows.
+// The same for kDepthwiseTile outputs whose windows begin `stride` (1 or 2) columns apart;
+// `columns` are those under all of their windows. The outputs are written `step` pixels apart.
 void multiplyAvx2DwconvTile(const Avx2Dwconv& product, size_t stride, const uint8_t* const* columns,
-                            uint8_t* output);
+                            uint8_t* output, size_t step);
 
 }  // namespace hearth::cpu

@@ -13,23 +13,27 @@
 namespace hearth::cpu {
 
 // Finds the inputs under the windows of a depthwise convolution, for products that compute
-// kDepthwiseTile outputs of a line together. Windows have at most kMostDepthwiseKernel rows and
-// columns; each group is one channel of input and output. Thread-safe.
+// kDepthwiseTile outputs of a line together. With dilations these outputs lie as far apart as the
+// columns of a window, so that windows share columns. Windows have at most kMostDepthwiseKernel
+// rows and columns; each group is one channel of input and output. Thread-safe.
 template <typename Element>
 class DwconvWindows {
  public:
   DwconvWindows(const Convolution& geometry, Element padding)
       : geometry_(geometry),
         padding_(geometry.groups, padding),
-        hasTiles_(geometry.dilationWidth == 1 && geometry.strideWidth <= kMostDepthwiseStride &&
-                  geometry.outputWidth >= kDepthwiseTile) {}
+        step_(geometry.dilationWidth),
+        hasTiles_((geometry.strideWidth == 1 ||
+                   (step_ == 1 && geometry.strideWidth <= kMostDepthwiseStride)) &&
+                  geometry.outputWidth >= kDepthwiseTile * step_) {}
 
   // Number of output lines of all images.
   size_t lines() const { return geometry_.batch * geometry_.outputHeight; }
 
-  // Calls tile(columns, x) for kDepthwiseTile outputs of the line at a time, from x on; it may
-  // compute some outputs twice. Where the geometry allows no tiles, calls one(columns, x) for each
-  // output. columns[c * kernelHeight + y] points to the channels of row y of column c.
+  // Calls tile(columns, x, step) for kDepthwiseTile outputs of the line at a time, those at x, x +
+  // step and so on; it may compute some outputs twice. Where the geometry allows no tiles, calls
+  // one(columns, x) for each output. columns[c * kernelHeight + y] points to the channels of row y
+  // of column c.
   template <typename One, typename Tile>
   void forLine(const Element* source, size_t line, const One& one, const Tile& tile) const {
     const Convolution& g = geometry_;
@@ -51,11 +55,14 @@ class DwconvWindows {
       return;
     }
     const size_t count = depthwiseTileColumns(g.kernelWidth, g.strideWidth);
-    for (size_t x = 0; x < g.outputWidth; x += kDepthwiseTile) {
-      // The last tile begins early and computes some outputs again.
-      x = std::min(x, g.outputWidth - kDepthwiseTile);
-      findColumns(rows, x, count, 1, &columns);
-      tile(columns.data(), x);
+    const size_t block = kDepthwiseTile * step_;
+    for (size_t first = 0; first < g.outputWidth; first += block) {
+      // The last tiles begin early and compute some outputs again.
+      first = std::min(first, g.outputWidth - block);
+      for (size_t x = first; x < first + step_; ++x) {
+        findColumns(rows, x, count, step_, &columns);
+        tile(columns.data(), x, step_);
+      }
     }
   }
 
@@ -81,6 +88,7 @@ class DwconvWindows {
 
   const Convolution geometry_;
   const std::vector<Element> padding_;
+  const size_t step_;  // between the outputs of a tile
   const bool hasTiles_;
 };
 

@@ -106,7 +106,7 @@ template <typename Vector, bool kIsWhole, size_t kHeight, size_t kWidth, size_t 
           size_t kStride>
 HEARTH_VNNI void multiplyBlock(const Qs8Dwconv& product, const uint8_t* block,
                                const int8_t* const* columns, size_t channel, size_t count,
-                               int8_t* output) {
+                               int8_t* output, size_t step) {
   using Ints = typename Vector::Ints;
   constexpr size_t kGroups = (kHeight + kGroup - 1) / kGroup;
   constexpr size_t kVectorsBytes = kVectors * Vector::kBytes;
@@ -157,7 +157,7 @@ HEARTH_VNNI void multiplyBlock(const Qs8Dwconv& product, const uint8_t* block,
       steps[v] = Vector::scaled(
           sums[t][v], Vector::loadFloats(block + kVectorsBytes + v * Vector::kBytes), ceiling);
     const Ints bytes = Vector::narrowed(steps, zeroWords, lowestBytes);
-    int8_t* const at = output + t * product.channels + channel;
+    int8_t* const at = output + t * step * product.channels + channel;
     if (kIsWhole)
       Vector::store(at, bytes);
     else
@@ -167,22 +167,22 @@ HEARTH_VNNI void multiplyBlock(const Qs8Dwconv& product, const uint8_t* block,
 
 template <size_t kHeight, size_t kWidth, size_t kTile, size_t kStride>
 HEARTH_VNNI_FUNCTION void multiplyTile(const Qs8Dwconv& product, const int8_t* const* columns,
-                                       int8_t* output) {
+                                       int8_t* output, size_t step) {
   const uint8_t* block = product.packed;
   size_t channel = 0;
   size_t left = product.channels;
   for (; left >= kWhole; left -= kWhole, channel += kWhole, block += blockBytes(product, kWhole))
-    multiplyBlock<WholeVector, true, kHeight, kWidth, kTile, kStride>(product, block, columns,
-                                                                      channel, kWhole, output);
+    multiplyBlock<WholeVector, true, kHeight, kWidth, kTile, kStride>(
+        product, block, columns, channel, kWhole, output, step);
   if (left == kHalf)
     multiplyBlock<HalfVector, true, kHeight, kWidth, kTile, kStride>(product, block, columns,
-                                                                     channel, left, output);
+                                                                     channel, left, output, step);
   else if (left > kHalf)
     multiplyBlock<WholeVector, false, kHeight, kWidth, kTile, kStride>(product, block, columns,
-                                                                       channel, left, output);
+                                                                       channel, left, output, step);
   else if (left > 0)
     multiplyBlock<HalfVector, false, kHeight, kWidth, kTile, kStride>(product, block, columns,
-                                                                      channel, left, output);
+                                                                      channel, left, output, step);
 }
 
 }  // namespace
@@ -193,19 +193,19 @@ bool hasDepthwiseProduct(size_t kernelHeight, size_t kernelWidth) {
 
 void multiplyDepthwise(const Qs8Dwconv& product, const int8_t* const* columns, int8_t* output) {
   if (product.kernelHeight == 3)
-    multiplyTile<3, 3, 1, 1>(product, columns, output);
+    multiplyTile<3, 3, 1, 1>(product, columns, output, 1);
   else
-    multiplyTile<5, 5, 1, 1>(product, columns, output);
+    multiplyTile<5, 5, 1, 1>(product, columns, output, 1);
 }
 
 void multiplyDepthwiseTile(const Qs8Dwconv& product, size_t stride, const int8_t* const* columns,
-                           int8_t* output) {
+                           int8_t* output, size_t step) {
   if (product.kernelHeight == 3)
-    stride == 1 ? multiplyTile<3, 3, kDepthwiseTile, 1>(product, columns, output)
-                : multiplyTile<3, 3, kDepthwiseTile, 2>(product, columns, output);
+    stride == 1 ? multiplyTile<3, 3, kDepthwiseTile, 1>(product, columns, output, step)
+                : multiplyTile<3, 3, kDepthwiseTile, 2>(product, columns, output, step);
   else
-    stride == 1 ? multiplyTile<5, 5, kDepthwiseTile, 1>(product, columns, output)
-                : multiplyTile<5, 5, kDepthwiseTile, 2>(product, columns, output);
+    stride == 1 ? multiplyTile<5, 5, kDepthwiseTile, 1>(product, columns, output, step)
+                : multiplyTile<5, 5, kDepthwiseTile, 2>(product, columns, output, step);
 }
 
 #else
@@ -214,7 +214,7 @@ bool hasDepthwiseProduct(size_t, size_t) {
   return false;
 }
 void multiplyDepthwise(const Qs8Dwconv&, const int8_t* const*, int8_t*) {}
-void multiplyDepthwiseTile(const Qs8Dwconv&, size_t, const int8_t* const*, int8_t*) {}
+void multiplyDepthwiseTile(const Qs8Dwconv&, size_t, const int8_t* const*, int8_t*, size_t) {}
 
 #endif
 

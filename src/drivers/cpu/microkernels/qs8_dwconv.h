@@ -38,10 +38,10 @@ void packDepthwise(const Qs8Dwconv& product, const int8_t* weights, const int32_
 // tap. Rounds to nearest even, then clamps.
 void multiplyDepthwise(const Qs8Dwconv& product, const int8_t* const* columns, int8_t* output);
 
-// The same for kDepthwiseTile outputs that are `stride` (1 or 2) columns apart; `columns` are those
-// under all of their windows.
+// The same for kDepthwiseTile outputs whose windows begin `stride` (1 or 2) columns apart;
+// `columns` are those under all of their windows. The outputs are written `step` pixels apart.
 void multiplyDepthwiseTile(const Qs8Dwconv& product, size_t stride, const int8_t* const* columns,
-                           int8_t* output);
+                           int8_t* output, size_t step);
 
 // Number of columns under the windows of kDepthwiseTile outputs.
 inline size_t depthwiseTileColumns(size_t kernelWidth, size_t stride) {
