@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/result.h"
 #include "drivers/cpu/kernels/kernel.h"
@@ -17,6 +18,7 @@ struct F32Depthwise {
   // [kernelHeight][kernelWidth][channels], and [channels] or null. Both must outlive the kernel.
   const float* weights = nullptr;
   const float* bias = nullptr;
+  std::shared_ptr<const std::vector<float>> ownWeights;  // what `weights` are, if it keeps them
   float lowest = 0, highest = 0;
   ValueId source = 0, destination = 0;
 };

@@ -10,6 +10,7 @@
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/convolution_input.h"
+#include "drivers/cpu/lowering/hybrid_depthwise.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
 #include "drivers/cpu/lowering/node_kernels.h"
 #include "drivers/cpu/lowering/packing_parts.h"
@@ -121,7 +122,7 @@ Result<std::unique_ptr<Kernel>> makeOwnKernel(const Creation& c) {
 
 Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convolution) {
   Convolution g = convolution;
-  if (g.isDepthwise) return false;
+  if (g.isDepthwise) return addHybridDepthwise(builder, g);
   const std::optional<HybridWeights> weights = hybridWeights(
       builder, g.input, g.filter, g.bias, g.output, size_t{g.groups} * g.groupOutputChannels);
   if (!weights) return false;
