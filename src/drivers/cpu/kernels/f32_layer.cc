@@ -31,24 +31,25 @@ class F32LayerKernel final : public Kernel {
       : layer_(layer),
         product_(layer.product),
         windows_(layer.geometry, sizeof(float), 0),
+        pixelSize_(layer.geometry.groups * layer.geometry.groupInputChannels),
         rows_(layer.geometry.batch * layer.geometry.outputHeight * layer.geometry.outputWidth) {
     const Convolution& g = layer_.geometry;
-    way_ = g.isOverPixels()                      ? Way::kDirect
-           : g.groupInputChannels < kFewChannels ? Way::kRows
-                                                 : Way::kTaps;
+    way_ = g.isOverPixels()                                       ? Way::kDirect
+           : g.groups == 1 && g.groupInputChannels < kFewChannels ? Way::kRows
+                                                                  : Way::kTaps;
     // A row of a window, in place or gathered, is one tap.
     if (way_ == Way::kRows) {
       product_.channels *= g.kernelWidth;
       product_.taps = g.kernelHeight;
     }
-    if (way_ != Way::kDirect) zeros_.resize(product_.channels);
+    if (way_ != Way::kDirect) zeros_.resize(std::max(product_.channels, pixelSize_));
     const size_t scratch =
         way_ == Way::kRows ? windows_.windowBytes() : product_.taps * sizeof(float*);
     size_t tiles = kTiles;
     if (panelsTogether() < product_.panels()) {
       // Of any model: the product of both strides and the channels may not fit.
       const size_t pixels = std::min(size_t{g.strideHeight} * g.strideWidth, kInputBytesPerTask);
-      const size_t inputBytes = pixels * g.groupInputChannels * sizeof(float);
+      const size_t inputBytes = pixels * pixelSize_ * sizeof(float);
       tiles = std::max(tiles, kInputBytesPerTask / inputBytes / tileRows_);
     }
     rowsPerTask_ = tileRows_ * std::clamp<size_t>(kScratchPerTask / scratch / tileRows_, 1, tiles);
@@ -58,9 +59,9 @@ class F32LayerKernel final : public Kernel {
     const size_t threads = threads::threadsOf(pool);
     const Convolution& g = layer_.geometry;
     const size_t tasks = threads == 1 ? 1 : threads * kTasksPerThread;
-    const size_t weights = product_.panels() * product_.panelSize();
+    const size_t weights = g.groups * product_.panels() * product_.panelSize();
     const size_t numbers =
-        g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels + rows_ * product_.columns;
+        g.batch * g.inputHeight * g.inputWidth * pixelSize_ + rows_ * g.groups * product_.columns;
     if (weights <= numbers) {
       // Divides the work by rows: each thread reads all weights, and mostly writes the rows that it
       // reads in the next layer.
@@ -129,8 +130,7 @@ class F32LayerKernel final : public Kernel {
         run = std::min(tile - r, g.outputWidth - place.x);
         if (way_ == Way::kRows) run = std::min(run, rowsInside(place));
         if (way_ == Way::kDirect) {
-          for (size_t i = 0; i < run; ++i)
-            at[r + i] = source_ + (first + row + r + i) * product_.channels;
+          for (size_t i = 0; i < run; ++i) at[r + i] = source_ + (first + row + r + i) * pixelSize_;
         } else if (run != 0) {
           findTaps(place, run, at + r, tile);
         } else {
@@ -145,6 +145,29 @@ class F32LayerKernel final : public Kernel {
         ++place.image;
       }
     }
+    const size_t groupSize = product_.panels() * product_.panelSize();
+    F32Gemm product = product_;
+    for (size_t group = 0; group < g.groups; ++group) {
+      if (group != 0) {
+        product.packed += groupSize;
+        // Those to the padding stay within zeros_.
+        for (size_t i = 0; i < count * product_.taps; ++i) pointers[i] += product_.channels;
+      }
+      multiply(product, pointers, first, count, tiles, firstPanel, lastPanel,
+               group * product_.columns);
+    }
+  }
+
+  // Multiplies rows, divided into so many tiles, by panels of a group whose columns begin at
+  // `column` of the output.
+  void multiply(const F32Gemm& product, const float* const* pointers, size_t first, size_t count,
+                size_t tiles, size_t firstPanel, size_t lastPanel, size_t column) const {
+    const auto tileStart = [&](size_t tile) {
+      return tile * count / tiles;
+    };
+    const auto panelAt = [&](size_t panel) {
+      return reinterpret_cast<const char*>(product.packed) + panel * panelBytes();
+    };
     // While one block of panels is multiplied, each tile of rows fetches its part of the next
     // block. Without that, the first tile of each block waits for memory.
     const size_t together = panelsTogether();
@@ -154,22 +177,18 @@ class F32LayerKernel final : public Kernel {
       for (size_t t = 0; t < tiles; ++t) {
         const size_t row = tileStart(t);
         const size_t tile = tileStart(t + 1) - row;
-        const size_t offset = (first + row) * product_.outputStride;
+        const size_t offset = (first + row) * product.outputStride + column;
         F32Ahead ahead;
         if (next > end)
           ahead = partAhead(panelAt(end), (next - end) * panelBytes(), t, tiles, end - panel);
-        multiplyF32(product_, pointers + row * product_.taps, tile, panel, end,
-                    destination_ + offset, addend_ == nullptr ? nullptr : addend_ + offset, ahead);
+        multiplyF32(product, pointers + row * product.taps, tile, panel, end, destination_ + offset,
+                    addend_ == nullptr ? nullptr : addend_ + offset, ahead);
       }
     }
   }
 
   size_t panelBytes() const { return product_.panelSize() * sizeof(float); }
   size_t panelsTogether() const { return std::max<size_t>(1, kPanelBytesTogether / panelBytes()); }
-
-  const char* panelAt(size_t panel) const {
-    return reinterpret_cast<const char*>(product_.packed) + panel * panelBytes();
-  }
 
   // Fetches `bytes` from `first` on while `panels` panels are multiplied, or some of them where
   // that would leave out cache lines: the part of one of `tiles` tiles.
@@ -208,20 +227,19 @@ class F32LayerKernel final : public Kernel {
   // place of the window, or a row of it that lies inside the input.
   void findTaps(const Place& place, size_t count, const float** at, size_t step) const {
     const Convolution& g = layer_.geometry;
-    const float* const image =
-        source_ + place.image * g.inputHeight * g.inputWidth * g.groupInputChannels;
+    const float* const image = source_ + place.image * g.inputHeight * g.inputWidth * pixelSize_;
     const auto top = static_cast<int64_t>(place.y * g.strideHeight) - g.top;
     const auto width = static_cast<int64_t>(g.inputWidth);
-    const auto channels = static_cast<int64_t>(g.groupInputChannels);
+    const auto pixel = static_cast<int64_t>(pixelSize_);
     const uint32_t tapsOfRow = way_ == Way::kRows ? 1 : g.kernelWidth;
     for (uint32_t ky = 0; ky < g.kernelHeight; ++ky) {
       const int64_t y = top + int64_t{ky} * g.dilationHeight;
       const bool isInside = y >= 0 && y < static_cast<int64_t>(g.inputHeight);
-      const float* const row = isInside ? image + y * width * channels : nullptr;
+      const float* const row = isInside ? image + y * width * pixel : nullptr;
       for (uint32_t kx = 0; kx < tapsOfRow; ++kx, at += step) {
         int64_t x = firstX(place) + int64_t{kx} * g.dilationWidth;
         for (size_t i = 0; i < count; ++i, x += g.strideWidth)
-          at[i] = isInside && x >= 0 && x < width ? row + x * channels : zeros_.data();
+          at[i] = isInside && x >= 0 && x < width ? row + x * pixel : zeros_.data();
       }
     }
   }
@@ -229,6 +247,7 @@ class F32LayerKernel final : public Kernel {
   const F32Layer layer_;
   F32Gemm product_;
   const Im2col windows_;
+  const size_t pixelSize_;  // channels of all groups
   const size_t rows_;
   const size_t tileRows_ = f32Tile().rows;
   size_t rowsPerTask_ = 0;
@@ -248,9 +267,11 @@ class F32LayerKernel final : public Kernel {
 }  // namespace
 
 bool isF32Layer(const Convolution& geometry) {
-  // XNNPACK packs one channel to one channel as a depthwise convolution.
+  // XNNPACK packs one channel to one channel as a depthwise convolution. Groups of one input
+  // channel would make short sums.
   const bool isOneToOne = geometry.groupInputChannels == 1 && geometry.groupOutputChannels == 1;
-  return !geometry.isDepthwise && geometry.groups == 1 && !isOneToOne;
+  const bool isShort = geometry.groups != 1 && geometry.groupInputChannels == 1;
+  return !geometry.isDepthwise && !isOneToOne && !isShort;
 }
 
 bool isFasterOnXnnpack(const Convolution& geometry) {
@@ -262,9 +283,9 @@ bool isFasterOnXnnpack(const Convolution& geometry) {
 
 Result<std::unique_ptr<Kernel>> makeF32LayerKernel(F32Layer layer,
                                                    std::span<const uint8_t> packed) {
-  HEARTH_ASSIGN(
-      const uint8_t* const panels,
-      packedBytes(packed, layer.product.panels() * layer.product.panelSize() * sizeof(float)));
+  HEARTH_ASSIGN(const uint8_t* const panels,
+                packedBytes(packed, layer.geometry.groups * layer.product.panels() *
+                                        layer.product.panelSize() * sizeof(float)));
   layer.product.packed = reinterpret_cast<const float*>(panels);
   return std::make_unique<F32LayerKernel>(layer);
 }

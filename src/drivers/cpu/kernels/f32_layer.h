@@ -13,11 +13,11 @@
 
 namespace hearth::cpu {
 
-// A float32 convolution with one group, or a fully connected layer as a convolution of single
-// pixels.
+// A float32 convolution, or a fully connected layer as a convolution of single pixels.
 struct F32Layer {
   Convolution geometry;  // sizes, pads, strides and dilations
-  // Its packed weights are the layer's. They must outlive the kernel.
+  // That of one group. Its packed weights are the layer's, group by group. They must outlive the
+  // kernel.
   F32Gemm product;
   ValueId source = 0, destination = 0;
   // What is added to the layer's sums before they are clamped: a tensor of the destination's shape,

@@ -32,22 +32,25 @@ struct Layer {
 void makeConvolution(const Convolution& g, float lowest, float highest, unsigned seed,
                      Layer* made) {
   const size_t taps = size_t{g.kernelHeight} * g.kernelWidth;
-  made->filter = randomFloats(g.groupOutputChannels * taps * g.groupInputChannels, seed);
-  made->bias = randomFloats(g.groupOutputChannels, seed + 1);
+  const size_t inputs = g.groups * g.groupInputChannels;
+  const size_t outputs = g.groups * g.groupOutputChannels;
+  made->filter = randomFloats(outputs * taps * g.groupInputChannels, seed);
+  made->bias = randomFloats(outputs, seed + 1);
   xnn_operator_t op = nullptr;
   const xnn_status status = made->weights.create({}, "CONV_2D", nullptr, [&] {
     return xnn_create_convolution2d_nhwc_f32(
         g.top, g.right, g.bottom, g.left, g.kernelHeight, g.kernelWidth, g.strideHeight,
-        g.strideWidth, g.dilationHeight, g.dilationWidth, 1, g.groupInputChannels,
-        g.groupOutputChannels, g.groupInputChannels, g.groupOutputChannels, made->filter.data(),
-        made->bias.data(), lowest, highest, 0, nullptr, made->weights.provider(), &op);
+        g.strideWidth, g.dilationHeight, g.dilationWidth, g.groups, g.groupInputChannels,
+        g.groupOutputChannels, inputs, outputs, made->filter.data(), made->bias.data(), lowest,
+        highest, 0, nullptr, made->weights.provider(), &op);
   });
   ASSERT_EQ(status, xnn_status_success);
   made->op.reset(op);
   made->layer.geometry = g;
   made->layer.product.taps = taps;
   made->layer.product.channels = g.groupInputChannels;
-  made->layer.product.columns = made->layer.product.outputStride = g.groupOutputChannels;
+  made->layer.product.columns = g.groupOutputChannels;
+  made->layer.product.outputStride = outputs;
   made->layer.product.lowest = lowest;
   made->layer.product.highest = highest;
   made->layer.source = 0;
@@ -99,6 +102,27 @@ TEST_F(FloatLayerTest, ConvolutionsAreThoseOfXnnpack) {
     const std::vector<float> input =
         randomFloats(g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels, round + 1000);
     compare(made, input, g.batch * g.outputHeight * g.outputWidth * g.groupOutputChannels, round);
+  }
+}
+
+TEST_F(FloatLayerTest, GroupsAreThoseOfXnnpack) {
+  std::mt19937 random(2);
+  for (unsigned round = 0; round < 100; ++round) {
+    Convolution g = randomConvolution(&random, 20, 3, 2);
+    g.groups = randomNumber(&random, 2, 5);
+    ++g.groupInputChannels;
+    if (round % 4 == 0) {
+      g.kernelHeight = g.kernelWidth = g.strideHeight = g.strideWidth = 1;
+      g.top = g.bottom = g.left = g.right = 0;
+      findOutputSize(&g);
+    }
+    ASSERT_TRUE(isF32Layer(g));
+    Layer made;
+    makeConvolution(g, -kInfinity, round % 3 == 0 ? 1.0f : kInfinity, round, &made);
+    const std::vector<float> input = randomFloats(
+        g.batch * g.inputHeight * g.inputWidth * g.groups * g.groupInputChannels, round + 1000);
+    compare(made, input,
+            g.batch * g.outputHeight * g.outputWidth * g.groups * g.groupOutputChannels, round);
   }
 }
 

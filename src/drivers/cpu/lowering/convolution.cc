@@ -325,7 +325,8 @@ Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
   layer.geometry = g;
   layer.product.taps = size_t{g.kernelHeight} * g.kernelWidth;
   layer.product.channels = g.groupInputChannels;
-  layer.product.columns = layer.product.outputStride = g.groupOutputChannels;
+  layer.product.columns = g.groupOutputChannels;
+  layer.product.outputStride = g.groups * g.groupOutputChannels;
   layer.product.lowest = c.floats.lowest;
   layer.product.highest = c.floats.highest;
   layer.source = c.source;
