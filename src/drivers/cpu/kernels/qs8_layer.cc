@@ -4,6 +4,7 @@
 #include "drivers/cpu/kernels/packed_bytes.h"
 #include "drivers/cpu/kernels/qs8_tasks.h"
 #include "drivers/cpu/microkernels/im2col.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
 namespace {
@@ -12,31 +13,75 @@ class Qs8LayerKernel final : public Qs8TaskKernel<Qs8Layer> {
  public:
   explicit Qs8LayerKernel(const Qs8Layer& layer)
       : Qs8TaskKernel(layer),
-        windows_(layer.geometry, 1, static_cast<uint8_t>(layer.inputZero)),
+        isFlippedFirst_(overlaps(layer.geometry)),
+        windows_(layer.geometry, 1,
+                 static_cast<uint8_t>(layer.inputZero ^ (isFlippedFirst_ ? 0x80 : 0))),
         rowBytes_(windows_.windowBytes()),
+        inputBytes_(inputBytesOf(layer.geometry)),
         isDirect_(layer.geometry.isOverPixels()) {}
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
-    return tasks_.divide(threads::threadsOf(pool), windows_.windowCount(), rowBytes_);
+    taskBytes_ = tasks_.divide(threads::threadsOf(pool), windows_.windowCount(), rowBytes_);
+    return taskBytes_ + (isFlippedFirst_ ? inputBytes_ : 0);
+  }
+
+  Status setup(std::span<void* const> addresses, void* workspace) override {
+    flipped_ = static_cast<uint8_t*>(workspace) + taskBytes_;
+    return Qs8TaskKernel::setup(addresses, workspace);
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    if (isFlippedFirst_)
+      threads::forRanges(pool, inputBytes_, threads::kBytesPerTask,
+                         [&](uint64_t begin, uint64_t end) {
+                           makeUnsigned(source_ + begin, end - begin, flipped_ + begin);
+                         });
+    return Qs8TaskKernel::run(pool);
   }
 
  private:
+  // Whether most inputs lie under several windows, so that it pays to make them unsigned before
+  // they are gathered. They then lie in scratch memory, which must stay small.
+  static bool overlaps(const Convolution& g) {
+    constexpr size_t kMostBytes = size_t{1} << 20;
+    return uint64_t{g.kernelHeight} * g.kernelWidth >
+               2 * uint64_t{g.strideHeight} * g.strideWidth &&
+           inputBytesOf(g) <= kMostBytes;
+  }
+  static size_t inputBytesOf(const Convolution& g) {
+    return g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels;
+  }
+
   void compute(size_t first, size_t last, size_t firstPanel, size_t lastPanel,
                uint8_t* scratch) const override {
     const size_t count = last - first;
+    if (isFlippedFirst_) {
+      windows_.gather(flipped_, first, last, scratch);
+      multiply(first, count, firstPanel, lastPanel, scratch);
+      return;
+    }
     const int8_t* from = source_ + first * rowBytes_;
     if (!isDirect_) {
       windows_.gather(reinterpret_cast<const uint8_t*>(source_), first, last, scratch);
       from = reinterpret_cast<const int8_t*>(scratch);
     }
     makeUnsigned(from, count * rowBytes_, scratch);
-    multiplyQs8(layer_.product, scratch, rowBytes_, count, firstPanel, lastPanel,
+    multiply(first, count, firstPanel, lastPanel, scratch);
+  }
+
+  void multiply(size_t first, size_t count, size_t firstPanel, size_t lastPanel,
+                const uint8_t* rows) const {
+    multiplyQs8(layer_.product, rows, rowBytes_, count, firstPanel, lastPanel,
                 destination_ + first * layer_.product.outputStride);
   }
 
+  const bool isFlippedFirst_;
   const Im2col windows_;
   const size_t rowBytes_;
+  const size_t inputBytes_;
   const bool isDirect_;
+  size_t taskBytes_ = 0;
+  uint8_t* flipped_ = nullptr;  // all inputs, unsigned
 };
 
 }  // namespace
