@@ -7,7 +7,9 @@
 #include "ops/conv_2d.h"
 #include "ops/convolution.h"
 #include "ops/registry.h"
+#include "ops/symmetric16.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -60,8 +62,70 @@ void addTap(const Conv2dParameters& p, const T* pixel, size_t channelStride, con
   }
 }
 
+// The sums of one line of the output, for 16-bit activations.
+void computeSymmetric16(const Conv2dParameters& p, const int16_t* image, const int8_t* filter,
+                        const Symmetric16Output& output, int64_t row, int32_t* sums,
+                        int16_t* target) {
+  const Symmetric16Output* const steps = &output;
+  base::onWidestVectors([=, w = p.window, channels = size_t{p.output.channels},
+                         inputs = size_t{p.input.channels},
+                         multiplier = size_t{p.groupOutputChannels}, height = p.input.height,
+                         width = p.input.width, columns = p.output.width]() HEARTH_INLINE {
+    const int64_t top = row * w.strideHeight - w.padding.top;
+    for (uint32_t column = 0; column < columns; ++column) {
+      const int64_t left = int64_t{column} * w.strideWidth - w.padding.left;
+      for (size_t c = 0; c < channels; ++c) sums[c] = 0;
+      for (int64_t i = 0; i < w.filterHeight; ++i) {
+        const int64_t y = top + i * w.dilationHeight;
+        if (y < 0 || y >= height) continue;
+        for (int64_t j = 0; j < w.filterWidth; ++j) {
+          const int64_t x = left + j * w.dilationWidth;
+          if (x < 0 || x >= width) continue;
+          const int16_t* const pixel = image + static_cast<size_t>(y * width + x) * inputs;
+          const int8_t* const tap = filter + static_cast<size_t>(i * w.filterWidth + j) * channels;
+          if (multiplier == 1) {
+#pragma GCC ivdep
+            for (size_t c = 0; c < channels; ++c) sums[c] += int32_t{pixel[c]} * int32_t{tap[c]};
+          } else {
+            for (size_t c = 0; c < channels; ++c)
+              sums[c] += int32_t{pixel[c / multiplier]} * int32_t{tap[c]};
+          }
+        }
+      }
+      steps->store(sums, target + column * channels);
+    }
+  });
+}
+
+void executeSymmetric16(const OperationContext& context, const Conv2dParameters& p) {
+  const size_t channels = p.output.channels;
+  const Symmetric16Output output(context, p.activation, channels);
+  const auto* const input = context.inputs[0].as<int16_t>();
+  const auto* const filter = context.inputs[1].as<int8_t>();
+  auto* const target = context.outputs[0].as<int16_t>();
+  const uint64_t lineSize = uint64_t{p.output.width} * channels;
+  const uint64_t imageSize = uint64_t{p.input.height} * p.input.width * p.input.channels;
+  // An output takes as long as copying its window some times.
+  const auto window = static_cast<uint64_t>(p.window.filterHeight * p.window.filterWidth);
+  threads::forRanges(context.threadPool, uint64_t{p.output.batches} * p.output.height,
+                     threads::grainOf(lineSize * window * sizeof(int16_t)),
+                     [&](uint64_t begin, uint64_t end) {
+                       std::vector<int32_t> sums(channels);
+                       for (uint64_t line = begin; line < end; ++line)
+                         computeSymmetric16(p, input + line / p.output.height * imageSize, filter,
+                                            output, static_cast<int64_t>(line % p.output.height),
+                                            sums.data(), target + line * lineSize);
+                     });
+}
+
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const Conv2dParameters p, parseDepthwiseConv2d(context));
+  const uint64_t window =
+      static_cast<uint64_t>(p.window.filterHeight) * static_cast<uint64_t>(p.window.filterWidth);
+  if (!p.isNchw && isSymmetric16Layer(context, window)) {
+    executeSymmetric16(context, p);
+    return {};
+  }
   const Window2d& w = p.window;
   const ImageLayout inputLayout(p.input, p.isNchw);
   const ImageLayout outputLayout(p.output, p.isNchw);

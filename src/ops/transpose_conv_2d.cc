@@ -4,10 +4,13 @@
 #include "ops/transpose_conv_2d.h"
 
 #include <limits>
+#include <vector>
 
 #include "ops/convolution.h"
 #include "ops/registry.h"
+#include "ops/symmetric16.h"
 #include "ops/validation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
 namespace {
@@ -57,8 +60,65 @@ typename Accumulator<T>::Type outputSum(const TransposeConv2dParameters& p, cons
   return sum;
 }
 
+// One line of the output, for 16-bit activations.
+void computeSymmetric16(const TransposeConv2dParameters& p, const int16_t* image,
+                        const int8_t* filter, const Symmetric16Output& output, int64_t row,
+                        int64_t* sums, int16_t* target) {
+  const Symmetric16Output* const steps = &output;
+  base::onWidestVectors([=, w = p.window, channels = size_t{p.output.channels},
+                         inputs = size_t{p.input.channels}, height = p.input.height,
+                         width = p.input.width, columns = p.output.width]() HEARTH_INLINE {
+    const size_t filterSize =
+        static_cast<size_t>(w.filterHeight) * static_cast<size_t>(w.filterWidth) * inputs;
+    for (uint32_t column = 0; column < columns; ++column) {
+      for (size_t c = 0; c < channels; ++c) sums[c] = 0;
+      for (int64_t i = 0; i < w.filterHeight; ++i) {
+        const int64_t top = row + w.padding.top - i;
+        if (top < 0 || top % w.strideHeight != 0 || top / w.strideHeight >= height) continue;
+        for (int64_t j = 0; j < w.filterWidth; ++j) {
+          const int64_t left = int64_t{column} + w.padding.left - j;
+          if (left < 0 || left % w.strideWidth != 0 || left / w.strideWidth >= width) continue;
+          const int16_t* const pixel =
+              image +
+              static_cast<size_t>(top / w.strideHeight * width + left / w.strideWidth) * inputs;
+          const int8_t* tap = filter + static_cast<size_t>(i * w.filterWidth + j) * inputs;
+          for (size_t c = 0; c < channels; ++c, tap += filterSize) {
+            int32_t sum = 0;
+            for (size_t k = 0; k < inputs; ++k) sum += int32_t{pixel[k]} * int32_t{tap[k]};
+            sums[c] += sum;
+          }
+        }
+      }
+      steps->store(sums, target + column * channels);
+    }
+  });
+}
+
+void executeSymmetric16(const OperationContext& context, const TransposeConv2dParameters& p) {
+  const size_t channels = p.output.channels;
+  const Symmetric16Output output(context, p.activation, channels);
+  const auto* const input = context.inputs[0].as<int16_t>();
+  const auto* const filter = context.inputs[1].as<int8_t>();
+  auto* const target = context.outputs[0].as<int16_t>();
+  const uint64_t lineSize = uint64_t{p.output.width} * channels;
+  const uint64_t imageSize = uint64_t{p.input.height} * p.input.width * p.input.channels;
+  threads::forRanges(context.threadPool, uint64_t{p.output.batches} * p.output.height,
+                     threads::grainOf(lineSize * p.input.channels),
+                     [&](uint64_t begin, uint64_t end) {
+                       std::vector<int64_t> sums(channels);
+                       for (uint64_t line = begin; line < end; ++line)
+                         computeSymmetric16(p, input + line / p.output.height * imageSize, filter,
+                                            output, static_cast<int64_t>(line % p.output.height),
+                                            sums.data(), target + line * lineSize);
+                     });
+}
+
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const TransposeConv2dParameters p, parseTransposeConv2d(context));
+  if (!p.isNchw && isSymmetric16Layer(context, p.input.channels)) {
+    executeSymmetric16(context, p);
+    return {};
+  }
   const ImageLayout inputLayout(p.input, p.isNchw);
   const ImageLayout outputLayout(p.output, p.isNchw);
   const size_t filterSize =

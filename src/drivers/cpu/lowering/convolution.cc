@@ -21,6 +21,7 @@
 #include "drivers/cpu/lowering/hybrid_convolution.h"
 #include "drivers/cpu/lowering/layer_arithmetic.h"
 #include "drivers/cpu/lowering/packing_parts.h"
+#include "drivers/cpu/lowering/qs16_layer.h"
 #include "drivers/cpu/lowering/qs8_depthwise.h"
 #include "drivers/cpu/lowering/qu8_convolution.h"
 #include "drivers/cpu/lowering/winograd_layer.h"
@@ -444,6 +445,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     HEARTH_ASSIGN(traits, builder->traits());
   }
   if (traits.avoidInt8OneRowTail && mayEndInOneRow(g)) return false;
+  if (input.type == OperandType::kTensorQuant16Symm) return addQs16Layer(builder, g, "CONV_2D");
   if (isHybrid) return addHybridConvolution(builder, g);
   const graph::Operand& output = builder->operand(g.output);
   if (!LayerScales::areLow(input, builder->operand(g.filter), output) ||

@@ -14,6 +14,7 @@
 #include "drivers/cpu/lowering/layer_arithmetic.h"
 #include "drivers/cpu/lowering/node_kernels.h"
 #include "drivers/cpu/lowering/packing_parts.h"
+#include "drivers/cpu/lowering/qs16_layer.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/packed_panels.h"
 
@@ -167,6 +168,8 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   if (layer.blockScales != UINT32_MAX) return addBlockFullyConnected(builder, layer);
   HEARTH_ASSIGN(const bool isHalf, addF16wLayer(builder, overPixels(layer), "FULLY_CONNECTED"));
   if (isHalf) return true;
+  if (builder->operand(layer.input).type == OperandType::kTensorQuant16Symm)
+    return addQs16Layer(builder, overPixels(layer), "FULLY_CONNECTED");
   if (!hasXnnpackTypes(builder, layer)) return addHybridFullyConnected(builder, layer);
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);

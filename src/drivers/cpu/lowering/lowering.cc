@@ -49,6 +49,11 @@ uint32_t outputOf(PlanBuilder* builder, size_t index = 0) {
   return builder->context().operation->outputs[index];
 }
 
+// Of 16-bit activations, which XNNPACK lacks.
+bool isSymmetric16(PlanBuilder* builder) {
+  return builder->operand(inputOf(builder, 0)).type == OperandType::kTensorQuant16Symm;
+}
+
 Result<bool> lowerConvolution(PlanBuilder* builder, const ops::Conv2dParameters& parameters,
                               bool isDepthwise) {
   if (parameters.isNchw) return false;
@@ -92,12 +97,9 @@ Result<bool> lowerGroupedConv2d(PlanBuilder* builder) {
 }
 
 Result<bool> lowerDepthwiseConv2d(PlanBuilder* builder) {
+  if (isSymmetric16(builder)) return lowerShared(builder);
   HEARTH_ASSIGN(const auto parameters, ops::parseDepthwiseConv2d(builder->context()));
   return lowerConvolution(builder, parameters, true);
-}
-
-bool isSymmetric16(PlanBuilder* builder) {
-  return builder->operand(inputOf(builder, 0)).type == OperandType::kTensorQuant16Symm;
 }
 
 Result<bool> lowerPool2d(PlanBuilder* builder) {
@@ -404,6 +406,10 @@ Result<bool> lowerResizeBilinear(PlanBuilder* builder) {
                            parameters.halfPixelCenters);
 }
 
+Result<bool> lowerTransposed(PlanBuilder* builder) {
+  return isSymmetric16(builder) ? lowerShared(builder) : lowerTransposeConv2d(builder);
+}
+
 Result<bool> lowerProduct(PlanBuilder* builder) {
   return isSymmetric16(builder) ? lowerShared(builder) : lowerBatchMatmul(builder);
 }
@@ -488,7 +494,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kReduceMin, lowerShared},
     {OperationType::kReduceProd, lowerShared},
     {OperationType::kReduceSum, lowerShared},
-    {OperationType::kTransposeConv2d, lowerTransposeConv2d},
+    {OperationType::kTransposeConv2d, lowerTransposed},
     {OperationType::kSelect, lowerShared},
     {OperationType::kSelectV2, lowerShared},
     {OperationType::kCeil, lowerOrTable<lowerUnary<xnn_unary_ceiling>>},
