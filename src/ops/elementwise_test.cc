@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "ops/fixed_point.h"
 #include "ops/testing/values.h"
 
 namespace hearth::ops {
@@ -127,6 +129,33 @@ TEST(PreluTest, SymmetricIn16Bits) {
   };
   EXPECT_THAT(run(0.2f, 1.0f / 3000), ElementsAre(-4800, -600, -1, 0, 2, 23999));
   EXPECT_THAT(run(-1.7f, 1.0f / 20000), ElementsAre(32767, 32767, 42, 0, 15, 32767));
+}
+
+TEST(PreluTest, LongRowsIn16BitsAreRoundedTwice) {
+  const OperandType type = OperandType::kTensorQuant16Symm;
+  for (const float outputScale : {1e-3f, 7e-6f, 3.0f}) {
+    const float scale = 1.0f / 4096;
+    const float slopeScale = 0.01f;
+    std::vector<int16_t> values;
+    std::vector<int16_t> slopes;
+    for (int i = 0; i < 1000; ++i) {
+      values.push_back(static_cast<int16_t>(i * 65537 % 65536 * 67 - 32768));
+      slopes.push_back(static_cast<int16_t>(i * 31 - 15000));
+    }
+    OperationBuilder builder(OperationType::kPrelu);
+    builder.input(OperationBuilder::tensor(type, {1000}, scale), values)
+        .input(OperationBuilder::tensor(type, {1000}, slopeScale), slopes)
+        .output(OperationBuilder::tensor(type, {}, outputScale));
+    ASSERT_TRUE(builder.run());
+    const std::vector<int16_t> result = builder.result<int16_t>();
+    const FixedMultiplier positive = toFixedMultiplier(scale / outputScale);
+    const FixedMultiplier negative = toFixedMultiplier(scale * slopeScale / outputScale);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int32_t scaled =
+          values[i] < 0 ? multiply(values[i] * slopes[i], negative) : multiply(values[i], positive);
+      ASSERT_EQ(result[i], std::clamp(scaled, -32768, 32767)) << values[i] << " " << slopes[i];
+    }
+  }
 }
 
 TEST(ComparisonTest, AllOfThem) {
