@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "ops/output_shape.h"
@@ -98,6 +99,13 @@ Status execute(OperationContext& context) {
 }
 
 }  // namespace
+
+std::array<uint8_t, 256> requantizedBytes(const graph::Operand& input,
+                                          const graph::Operand& output) {
+  if (output.type == OperandType::kTensorQuant8Asymm)
+    return requantizationTable<uint8_t>(input, output);
+  return std::bit_cast<std::array<uint8_t, 256>>(requantizationTable<int8_t>(input, output));
+}
 
 Result<ConcatenationParameters> parseConcatenation(const OperationContext& context) {
   HEARTH_TRY(requireArguments(context, context.inputs.size(), 1));

@@ -72,7 +72,7 @@ Status execute(OperationContext& context) {
     start += parameters.before[i] * to[i];
   }
   copyStrided(element, std::move(loops), input.data,
-              output.as<uint8_t>() + static_cast<size_t>(start) * element);
+              output.as<uint8_t>() + static_cast<size_t>(start) * element, context.threadPool);
   // Inner dimensions come first. Rows in outer margins, which are still unset, are mirrored as well
   // and overwritten when their own dimension is filled.
   int64_t outer = static_cast<int64_t>(output.elementCount());

@@ -2,10 +2,17 @@
 #include "drivers/cpu/lowering/layout.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
 
 #include "drivers/cpu/kernels/copy_kernel.h"
+#include "drivers/cpu/kernels/function_kernel.h"
 #include "drivers/cpu/kernels/nchw_to_nhwc_kernel.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/unary_lookup_table.h"
+#include "ops/concatenation.h"
+#include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
 namespace {
@@ -27,6 +34,35 @@ bool isSameQuantization(const graph::Operand& a, const graph::Operand& b) {
   return a.type == b.type && a.scale == b.scale && a.zeroPoint == b.zeroPoint;
 }
 
+// A copy of 8-bit numbers, looked up in a table if it is to another scale.
+struct ByteCopy {
+  BlockCopy block;
+  std::optional<std::array<uint8_t, 256>> table;
+};
+
+void copyRows(const ByteCopy& copy, const KernelRun& run, uint64_t begin, uint64_t end) {
+  const BlockCopy& block = copy.block;
+  for (uint64_t row = begin; row < end; ++row) {
+    const uint8_t* const from =
+        run.at<const uint8_t>(block.source) + block.sourceOffset + row * block.sourceStride;
+    uint8_t* const to = run.at<uint8_t>(block.destination) + block.destinationOffset +
+                        row * block.destinationStride;
+    if (copy.table)
+      lookUp(*reinterpret_cast<const uint8_t(*)[256]>(copy.table->data()), from, to, block.bytes);
+    else
+      std::copy_n(from, block.bytes, to);
+  }
+}
+
+Result<std::unique_ptr<Kernel>> makeByteCopyKernel(std::vector<ByteCopy> copies) {
+  return makeFunctionKernel([copies = std::move(copies)](const KernelRun& run) -> Status {
+    for (const ByteCopy& copy : copies)
+      threads::forRanges(run.pool, copy.block.rows, threads::grainOf(2 * copy.block.bytes),
+                         [&](uint64_t begin, uint64_t end) { copyRows(copy, run, begin, end); });
+    return {};
+  });
+}
+
 }  // namespace
 
 void addReshape(PlanBuilder* builder, uint32_t input, uint32_t output) {
@@ -45,8 +81,12 @@ Result<bool> addConcatenation(PlanBuilder* builder, const std::vector<uint32_t>&
   const graph::Operand& operandOut = builder->operand(output);
   const size_t element = graph::elementSize(operandOut.type);
   if (element == 0) return false;
+  const bool areBytes = operandOut.type == OperandType::kTensorQuant8Asymm ||
+                        operandOut.type == OperandType::kTensorQuant8AsymmSigned;
+  bool areSame = true;
   for (uint32_t input : inputs)
-    if (!isSameQuantization(builder->operand(input), operandOut)) return false;
+    areSame = areSame && isSameQuantization(builder->operand(input), operandOut);
+  if (!areSame && !areBytes) return false;
   const Dimensions& shape = dimensionsOf(builder, output);
   const uint64_t rows = product(shape, 0, axis);
   const uint64_t stride = product(shape, axis, shape.size()) * element;
@@ -67,8 +107,22 @@ Result<bool> addConcatenation(PlanBuilder* builder, const std::vector<uint32_t>&
     copies.push_back(copy);
     sources.push_back(copy.source);
   }
-  builder->add("own", sources, {destination}).create = [copies] {
-    return makeCopyKernel(copies);
+  Node& node = builder->add("own", sources, {destination});
+  if (areSame) {
+    node.create = [copies] {
+      return makeCopyKernel(copies);
+    };
+    return true;
+  }
+  std::vector<ByteCopy> byteCopies;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    const graph::Operand& from = builder->operand(inputs[i]);
+    ByteCopy copy{copies[i], std::nullopt};
+    if (!isSameQuantization(from, operandOut)) copy.table = ops::requantizedBytes(from, operandOut);
+    byteCopies.push_back(copy);
+  }
+  node.create = [byteCopies] {
+    return makeByteCopyKernel(byteCopies);
   };
   return true;
 }

@@ -60,6 +60,22 @@ TEST(DynamicUpdateSliceTest, EqualsTheReferenceInPlaceAndNot) {
   }
 }
 
+TEST(ConcatenationTest, OfOtherScalesEqualsTheReference) {
+  for (const OperandType type : {kInt8, kUint8})
+    for (const uint32_t channels : {1u, 7u, 64u, 100u}) {
+      ModelBuilder builder;
+      const Dimensions shape = {2, 3, 5, channels};
+      const uint32_t same = builder.input(type, shape, 0.1f, 3);
+      const uint32_t wider = builder.input(type, shape, 0.3f, 3);
+      const uint32_t moved = builder.input(type, shape, 0.07f, 20);
+      builder.operation(OperationType::kConcatenation, {wider, same, moved, builder.scalar(3)},
+                        {builder.output(type, {2, 3, 5, 3 * channels}, 0.1f, 3)});
+      std::vector<Bytes> inputs;
+      for (const unsigned seed : {1u, 2u, 3u}) inputs.push_back(randomBytes(countOf(shape), seed));
+      EXPECT_EQ(differenceFromReference(builder.model(), inputs, "own", 0.0f), "");
+    }
+}
+
 TEST(ResizeBilinearTest, IsOnXnnpack) {
   for (const OperandType type : {kInt8, kUint8, kFloat}) {
     const float scale = type == kFloat ? 0.0f : 0.1f;

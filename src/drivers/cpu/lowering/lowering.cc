@@ -525,6 +525,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kL2Pool2d, lowerShared},
     {OperationType::kSvdf, lowerShared},
     {OperationType::kPadV2, lowerShared},
+    {OperationType::kMirrorPad, lowerShared},
     {OperationType::kSpaceToDepth, lowerShared},
     {OperationType::kDepthToSpace, lowerShared},
     {OperationType::kSpaceToBatchNd, lowerShared},
