@@ -172,9 +172,9 @@ bool typesFit(PlanBuilder* builder, const Convolution& g) {
   const auto isFloat = [&](uint32_t operand) {
     return builder->operand(operand).type == OperandType::kTensorFloat32;
   };
-  return hasHalfProduct() && converted != nullptr && !g.isDepthwise && g.groups == 1 &&
-         g.groupInputChannels != 0 && g.groupOutputChannels != 0 &&
-         builder->operand(converted->source()).type == OperandType::kTensorFloat16 &&
+  return hasHalfProduct() && converted != nullptr && converted->source() && !g.isDepthwise &&
+         g.groups == 1 && g.groupInputChannels != 0 && g.groupOutputChannels != 0 &&
+         builder->operand(*converted->source()).type == OperandType::kTensorFloat16 &&
          isFloat(g.filter) && isFloat(g.input) && isFloat(g.output) &&
          (g.bias == UINT32_MAX || (builder->constants().isWeight(g.bias) && isFloat(g.bias)));
 }
@@ -196,7 +196,7 @@ bool isWorthHalves(const Convolution& g, size_t rows) {
 Result<bool> addF16wLayer(PlanBuilder* builder, const Convolution& g, const char* kind) {
   const size_t rows = g.batch * g.outputHeight * g.outputWidth;
   if (!typesFit(builder, g) || !isWorthHalves(g, rows)) return false;
-  const uint32_t halves = builder->constants().converted(g.filter)->source();
+  const uint32_t halves = *builder->constants().converted(g.filter)->source();
   const size_t channels = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
   const size_t channelBytes = channels * sizeof(uint16_t);
   // Layers larger than one part are divided: two threads that each pack a part take four times its

@@ -135,8 +135,10 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   c.kernelScales = scalesFrom(*weights->operand, size_t{g.groups} * g.groupOutputChannels);
   c.place = {builder->currentOperation(), 0};
   c.kernel = builder->constants().weightData(g.filter, c.place);
-  if (g.bias != UINT32_MAX)
-    c.bias = reinterpret_cast<const float*>(builder->constants().weightData(g.bias, c.place));
+  if (g.bias != UINT32_MAX) {
+    HEARTH_ASSIGN(const uint8_t* const bias, builder->constants().biasData(g.bias, c.place));
+    c.bias = reinterpret_cast<const float*>(bias);
+  }
   c.packed = convolutionPacking(builder, g);
   c.released = builder->constants().releasable(g.filter);
   c.floats = ops::activationRange(g.activation);

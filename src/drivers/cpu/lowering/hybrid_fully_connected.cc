@@ -152,8 +152,10 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
   const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
   const uint8_t* const kernel = builder->constants().weightData(layer.filter, last);
   const float* bias = nullptr;
-  if (layer.bias != UINT32_MAX)
-    bias = reinterpret_cast<const float*>(builder->constants().weightData(layer.bias, last));
+  if (layer.bias != UINT32_MAX) {
+    HEARTH_ASSIGN(const uint8_t* const data, builder->constants().biasData(layer.bias, last));
+    bias = reinterpret_cast<const float*>(data);
+  }
   const QuantizedRows source = quantizeRows(builder, layer.input, layer.rows, layer.inputChannels);
   const ValueId destination = builder->write(layer.output);
   for (uint32_t part = 0; part < parts.size(); ++part) {

@@ -14,10 +14,6 @@ namespace {
 
 using graph::OperandType;
 
-bool isConstantFloat(const graph::Operand& operand) {
-  return operand.isConstant() && operand.type == OperandType::kTensorFloat32;
-}
-
 bool isSymmetric(const graph::Operand& filter) {
   switch (filter.type) {
     case OperandType::kTensorQuant8AsymmSigned:
@@ -39,10 +35,12 @@ std::optional<HybridWeights> hybridWeights(PlanBuilder* builder, uint32_t input,
                                            uint32_t bias, uint32_t output, size_t outputs) {
   const graph::Operand& weights = builder->operand(filter);
   if (builder->operand(input).type != OperandType::kTensorFloat32 ||
-      builder->operand(output).type != OperandType::kTensorFloat32 || !weights.isConstant() ||
-      !isSymmetric(weights))
+      builder->operand(output).type != OperandType::kTensorFloat32 ||
+      !builder->constants().isWeight(filter) || !isSymmetric(weights))
     return std::nullopt;
-  if (bias != UINT32_MAX && !isConstantFloat(builder->operand(bias))) return std::nullopt;
+  if (bias != UINT32_MAX && (!builder->constants().isWeight(bias) ||
+                             builder->operand(bias).type != OperandType::kTensorFloat32))
+    return std::nullopt;
   HybridWeights found;
   found.isInt4 = weights.type == OperandType::kTensorInt4;
   const graph::ChannelScales& scales = weights.perChannel.scales;

@@ -228,44 +228,6 @@ Result<bool> lowerClamp(PlanBuilder* builder) {
   return addClamp(builder, inputOf(builder, 0), outputOf(builder), kActivation);
 }
 
-// Whether the operation packs this operand, or looks up rows of what it is converted from.
-bool packs(const graph::Operation& reader, uint32_t operand) {
-  switch (reader.type) {
-    case OperationType::kConv2d:
-    case OperationType::kGroupedConv2d:
-    case OperationType::kDepthwiseConv2d:
-    case OperationType::kFullyConnected:
-    case OperationType::kTransposeConv2d:
-      return reader.inputs[0] != operand &&
-             (reader.inputs[1] == operand || reader.inputs[2] == operand);
-    case OperationType::kEmbeddingLookup:
-      return reader.inputs[1] == operand;
-    default:
-      return false;
-  }
-}
-
-// Makes the output a converted constant if the input is a constant. Layers that pack it, and those
-// that look up rows, read the constant unconverted. For other readers it is converted when the
-// graph is built, unless it is large. False otherwise.
-bool convertsConstant(PlanBuilder* builder) {
-  constexpr uint64_t kMostBytes = uint64_t{4} << 20;
-  const uint32_t output = outputOf(builder);
-  const auto packsOutput = [&](uint32_t reader) {
-    return !builder->isReferenceOnly(reader) && packs(builder->operation(reader), output);
-  };
-  const std::vector<uint32_t>& readers = builder->consumers(output);
-  if (!builder->operand(inputOf(builder, 0)).isConstant() ||
-      builder->operand(output).type != OperandType::kTensorFloat32 ||
-      builder->isGraphOutput(output) || readers.empty())
-    return false;
-  if (!std::ranges::all_of(readers, packsOutput) &&
-      tensorBytes(builder->tensor(output)) > kMostBytes)
-    return false;
-  builder->constants().setConverted(output, builder->context());
-  return true;
-}
-
 // Types that XNNPACK lacks run on the kernel of src/ops, which is as fast.
 Result<bool> lowerQuantize(PlanBuilder* builder) {
   HEARTH_ASSIGN(bool isDone, lowerByTable(builder));
@@ -276,7 +238,6 @@ Result<bool> lowerQuantize(PlanBuilder* builder) {
 }
 
 Result<bool> lowerDequantize(PlanBuilder* builder) {
-  if (convertsConstant(builder)) return true;
   HEARTH_ASSIGN(const bool isDone, lowerUnary<xnn_unary_convert>(builder));
   if (isDone) return true;
   switch (builder->operand(inputOf(builder, 0)).type) {
@@ -288,11 +249,6 @@ Result<bool> lowerDequantize(PlanBuilder* builder) {
     default:
       return false;
   }
-}
-
-Result<bool> lowerCast(PlanBuilder* builder) {
-  if (convertsConstant(builder)) return true;
-  return lowerShared(builder);
 }
 
 Result<bool> lowerRelu0To1(PlanBuilder* builder) {
@@ -459,7 +415,7 @@ constexpr Entry kLowerings[] = {
     {OperationType::kRsqrt, lowerOrTable<lowerUnary<xnn_unary_reciprocal_square_root>>},
     {OperationType::kQuantize, lowerQuantize},
     {OperationType::kDequantize, lowerDequantize},
-    {OperationType::kCast, lowerCast},
+    {OperationType::kCast, lowerShared},
     {OperationType::kSign, lowerOrTable<lowerOrShareNumbers<lowerSign>>},
     {OperationType::kReshape, lowerReshape},
     {OperationType::kSqueeze, lowerReshape},

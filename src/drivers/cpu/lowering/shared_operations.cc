@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/lowering/shared_operations.h"
 
+#include <optional>
+
 #include "ops/validation.h"
 
 namespace hearth::cpu {
@@ -45,10 +47,12 @@ Result<bool> lowerDynamicUpdateSlice(PlanBuilder* builder) {
 Result<bool> lowerEmbeddingLookup(PlanBuilder* builder) {
   const uint32_t table = builder->context().operation->inputs[1];
   const ConvertedConstantRef converted = builder->constants().converted(table);
-  if (converted == nullptr) return lowerShared(builder);
+  const std::optional<uint32_t> constant =
+      converted == nullptr ? std::nullopt : converted->source();
+  if (!constant) return lowerShared(builder);
   ops::OperationContext context = builder->context();
-  const ValueId source = builder->read(converted->source());
-  context.inputs[1] = builder->tensor(converted->source());
+  const ValueId source = builder->read(*constant);
+  context.inputs[1] = builder->tensor(*constant);
   context.inputs[1].data = const_cast<uint8_t*>(builder->constantOf(source));
   builder->addOperation("own", context);
   return true;

@@ -5,17 +5,35 @@
 
 namespace hearth::cpu {
 
-std::vector<float> ConvertedConstant::convert() const {
-  std::vector<float> values(static_cast<size_t>(elementCount()) + kReadSlack / sizeof(float));
-  convertTo(values.data());
-  return values;
+using graph::OperationType;
+
+std::optional<uint32_t> ConvertedConstant::source() const {
+  const OperationType type = operation().type;
+  const bool isConversion = type == OperationType::kDequantize || type == OperationType::kCast;
+  if (!isConversion || inputs_[0] != nullptr) return std::nullopt;
+  return operation().inputs[0];
 }
 
-void ConvertedConstant::convertTo(float* target) const {
+uint64_t ConvertedConstant::byteCount() const {
+  const ops::Tensor& output = context_.outputs[0];
+  return output.elementCount() * graph::elementSize(output.type());
+}
+
+std::vector<uint8_t> ConvertedConstant::convert() const {
+  std::vector<uint8_t> bytes(static_cast<size_t>(byteCount()) + kReadSlack);
+  // Operations that may fail are computed before (PlanConstants::setComputed()).
+  (void)writeTo(bytes.data());
+  return bytes;
+}
+
+Status ConvertedConstant::writeTo(uint8_t* target) const {
   ops::OperationContext context = context_;
+  std::vector<std::vector<uint8_t>> inner;
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i] != nullptr)
+      context.inputs[i].data = inner.emplace_back(inputs_[i]->convert()).data();
   context.outputs[0].data = target;
-  // Neither operation fails when its arguments have been checked.
-  (void)ops::findOperation(context.operation->type)->execute(context);
+  return ops::findOperation(operation().type)->execute(context);
 }
 
 }  // namespace hearth::cpu

@@ -5,6 +5,7 @@
 
 #include "drivers/cpu/kernels/pad_kernel.h"
 #include "drivers/cpu/kernels/shared_kernel.h"
+#include "drivers/cpu/plan/constant_folding.h"
 #include "drivers/cpu/platform/host_facts.h"
 
 namespace hearth::cpu {
@@ -90,7 +91,8 @@ Status PlanBuilder::infer(const graph::Operation& operation) {
     context_.inputs[i].dimensions = known.dimensions;
     context_.inputs[i].hasKnownShape = known.hasKnownShape;
     // Kernels read constants element by element, so these have to be aligned.
-    if (context_.inputs[i].data != nullptr) {
+    if (context_.inputs[i].data != nullptr ||
+        (context_.inputs[i].isPresent && constants_.hasElements(operation.inputs[i]))) {
       const ValueId id = read(operation.inputs[i]);
       context_.inputs[i].data = const_cast<uint8_t*>(plan_.values[id].constant);
     }
@@ -127,13 +129,13 @@ Status PlanBuilder::lower() {
     return {};
   }
   const size_t before = plan_.nodes.size();
-  bool done = false;
+  bool done = foldConstants(this);
   // XNNPACK asserts that tensors have elements.
   bool hasEmptyTensor = false;
   for (const auto* list : {&context_.inputs, &context_.outputs})
     for (const ops::Tensor& tensor : *list)
       hasEmptyTensor |= tensor.isPresent && tensor.elementCount() == 0;
-  if (!hasEmptyTensor && !referenceOnly_.contains(operation_)) {
+  if (!done && !hasEmptyTensor && !referenceOnly_.contains(operation_)) {
     const Lowering lowering = findLowering(context_.operation->type);
     if (lowering != nullptr) {
       HEARTH_ASSIGN(done, lowering(this));

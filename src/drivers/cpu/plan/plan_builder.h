@@ -121,7 +121,7 @@ class PlanBuilder {
   }
   // Whether the operand has its content before the current operation.
   bool isWritten(uint32_t operand) const {
-    return valueOf_[operand] || padded_[operand] || subgraph_.operands[operand].isConstant();
+    return valueOf_[operand] || padded_[operand] || constants_.isWeight(operand);
   }
   // Whether two values lie in the memory of one root.
   bool shareMemory(ValueId a, ValueId b) const {

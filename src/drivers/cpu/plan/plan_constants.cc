@@ -15,6 +15,12 @@ namespace {
 // them takes no longer.
 constexpr uint64_t kDescribedBytes = uint64_t{16} << 10;
 
+// Smaller results that nodes read element by element are computed at each start: it takes no longer
+// than to find them.
+constexpr uint64_t kStoredBytes = uint64_t{64} << 10;
+
+constexpr uint64_t kMostTaken = uint64_t{128} << 20;
+
 std::atomic<uint64_t> nextNumber = 0;
 
 }  // namespace
@@ -24,14 +30,44 @@ PlanConstants::PlanConstants(const graph::Model& model, PackedWeights* weights)
       subgraph_(model.main()),
       weights_(weights),
       converted_(subgraph_.operands.size()),
+      computed_(subgraph_.operands.size()),
+      views_(subgraph_.operands.size(), UINT32_MAX),
       number_(nextNumber.fetch_add(1, std::memory_order_relaxed)) {}
 
-void PlanConstants::setConverted(uint32_t operand, const ops::OperationContext& conversion) {
-  converted_[operand] = std::make_shared<ConvertedConstant>(conversion);
+ConvertedConstantRef PlanConstants::makeConverted(const ops::OperationContext& context) const {
+  ops::OperationContext own = context;
+  std::vector<ConvertedConstantRef> inputs;
+  for (const uint32_t input : context.operation->inputs) {
+    const uint32_t base = baseOf(input);
+    inputs.push_back(computed_[base] == nullptr ? converted_[base] : nullptr);
+  }
+  return std::make_shared<ConvertedConstant>(std::move(own), std::move(inputs));
+}
+
+void PlanConstants::setConverted(uint32_t operand, const ops::OperationContext& context) {
+  converted_[operand] = makeConverted(context);
+}
+
+bool PlanConstants::setComputed(uint32_t operand, const ops::OperationContext& context) {
+  const ConvertedConstantRef converted = makeConverted(context);
+  uint8_t* const values = addCopy(converted->byteCount());
+  if (!converted->writeTo(values)) {
+    copies_.pop_back();
+    return false;
+  }
+  converted_[operand] = converted;
+  computed_[operand] = values;
+  return true;
+}
+
+bool PlanConstants::takeRoom(uint64_t bytes) {
+  if (bytes > kMostTaken - takenBytes_) return false;
+  takenBytes_ += bytes;
+  return true;
 }
 
 Result<const uint8_t*> PlanConstants::biasData(uint32_t operand, WeightPlace place) {
-  if (converted_[operand] != nullptr) return rawData(operand);
+  if (converted(operand) != nullptr) return rawData(operand);
   return weightData(operand, place);
 }
 
@@ -46,10 +82,16 @@ const uint8_t* PlanConstants::copyOf(const graph::Operand& operand, const uint8_
   return copy;
 }
 
-const uint8_t* PlanConstants::elements(uint32_t index) {
+const uint8_t* PlanConstants::elements(uint32_t operandIndex) {
+  const uint32_t index = baseOf(operandIndex);
+  if (computed_[index] != nullptr) return computed_[index];
   if (const ConvertedConstantRef& converted = converted_[index]) {
-    uint8_t* const copy = addCopy(converted->elementCount() * sizeof(float));
-    converted->convertTo(reinterpret_cast<float*>(copy));
+    if (converted->byteCount() >= kStoredBytes) {
+      const auto kept = rawData(index);
+      if (kept && *kept != nullptr) return *kept;
+    }
+    uint8_t* const copy = addCopy(converted->byteCount());
+    (void)converted->writeTo(copy);
     return copy;
   }
   const graph::Operand& operand = subgraph_.operands[index];
@@ -62,22 +104,26 @@ const uint8_t* PlanConstants::elements(uint32_t index) {
   return kept && *kept != data ? *kept : copyOf(operand, data);
 }
 
-const uint8_t* PlanConstants::weightData(uint32_t index, WeightPlace place) {
-  if (converted_[index] != nullptr) return nullptr;
+const uint8_t* PlanConstants::weightData(uint32_t operandIndex, WeightPlace place) {
+  const uint32_t index = baseOf(operandIndex);
+  if (computed_[index] != nullptr) return computed_[index];
   const graph::Operand& operand = subgraph_.operands[index];
+  if (converted_[index] != nullptr)
+    return operand.type == graph::OperandType::kTensorFloat32 ? nullptr : elements(index);
   const uint8_t* data = model_.constantData(operand);
   if (data == nullptr || hasReadableTail(operand)) return data;
   if (weights_ != nullptr && weights_->has(place)) return data;
   return copyOf(operand, data);
 }
 
-Result<const uint8_t*> PlanConstants::rawData(uint32_t index) {
+Result<const uint8_t*> PlanConstants::rawData(uint32_t operandIndex) {
+  const uint32_t index = baseOf(operandIndex);
+  if (computed_[index] != nullptr) return computed_[index];
   if (const ConvertedConstantRef& converted = converted_[index]) {
     if (weights_ == nullptr) return nullptr;
-    return weights_->pack(
-        {WeightPlace::kConstants, index}, "CONSTANT", nullptr,
-        static_cast<size_t>(converted->elementCount()) * sizeof(float),
-        [&](uint8_t* data) { converted->convertTo(reinterpret_cast<float*>(data)); });
+    return weights_->pack({WeightPlace::kConstants, index}, "CONSTANT", nullptr,
+                          static_cast<size_t>(converted->byteCount()),
+                          [&](uint8_t* data) { (void)converted->writeTo(data); });
   }
   const graph::Operand& operand = subgraph_.operands[index];
   const uint8_t* data = model_.constantData(operand);
@@ -147,14 +193,29 @@ std::optional<PlanConstants::OperandSource> PlanConstants::operandSource(uint32_
   add(operand.perChannel.channelDim);
   add(operand.perChannel.scales.size());
   if (!operand.perChannel.scales.empty()) add(operand.perChannel.scales.digest());
+  const auto addInner = [&](uint32_t inner) {
+    const auto found = operandSource(inner);
+    if (!found) return false;
+    name.update(found->name);
+    attributes.update(found->content.attributes);
+    source.content.ranges.insert(source.content.ranges.end(), found->content.ranges.begin(),
+                                 found->content.ranges.end());
+    return true;
+  };
+  const bool isView = views_[index] != UINT32_MAX;
+  add(isView);
+  if (isView) {
+    if (!addInner(views_[index])) return std::nullopt;
+    return finished();
+  }
   const ConvertedConstantRef& converted = converted_[index];
   add(converted != nullptr);
   if (converted != nullptr) {
-    auto inner = operandSource(converted->source());
-    if (!inner) return std::nullopt;
-    name.update(inner->name);
-    attributes.update(inner->content.attributes);
-    source.content.ranges = std::move(inner->content.ranges);
+    const graph::Operation& operation = converted->operation();
+    add(operation.type);
+    add(operation.inputs.size());
+    for (const uint32_t input : operation.inputs)
+      if (!addInner(input)) return std::nullopt;
     return finished();
   }
   if (!operand.isConstant()) return finished();
@@ -188,8 +249,12 @@ void PlanConstants::releaseAfterPacking(Node* node, uint32_t index) const {
 }
 
 std::span<const uint8_t> PlanConstants::releasable(uint32_t index) const {
-  if (converted_[index] != nullptr) return releasable(converted_[index]->source());
-  const graph::Operand& operand = subgraph_.operands[index];
+  const uint32_t base = baseOf(index);
+  if (converted_[base] != nullptr) {
+    const std::optional<uint32_t> source = converted_[base]->source();
+    return source ? releasable(*source) : std::span<const uint8_t>();
+  }
+  const graph::Operand& operand = subgraph_.operands[base];
   if (operand.lifetime != graph::Lifetime::kConstantReference) return {};
   const memory::Pool& pool = *model_.pools[operand.location.pool];
   if (pool.kind() != memory::PoolKind::kMmapFd || pool.writable()) return {};

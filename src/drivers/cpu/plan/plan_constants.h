@@ -27,25 +27,41 @@ class PlanConstants {
  public:
   PlanConstants(const graph::Model& model, PackedWeights* weights);
 
-  // Records that an operand is the result of `conversion`, which is of a constant and has known
-  // shapes, without a node for it.
-  void setConverted(uint32_t operand, const ops::OperationContext& conversion);
+  // Record that an operand is the result of an operation on constants, without a node for it.
+  // `context` is that of the operation, with known shapes. setConverted(): it is computed where it
+  // is read or packed, and cannot fail. setComputed(): it is computed now and kept; false if that
+  // fails. setView(): it has the bytes of `source`, a constant.
+  void setConverted(uint32_t operand, const ops::OperationContext& context);
+  bool setComputed(uint32_t operand, const ops::OperationContext& context);
+  void setView(uint32_t operand, uint32_t source) { views_[operand] = baseOf(source); }
+  // Whether `bytes` more of results may be kept for readers that do not pack them; counts them if
+  // so. Results are limited, because constants may be small where their results are large.
+  bool takeRoom(uint64_t bytes);
   // Null for operands that are not converted constants.
-  const ConvertedConstantRef& converted(uint32_t operand) const { return converted_[operand]; }
-  // Whether the operand is a constant, converted or not.
+  const ConvertedConstantRef& converted(uint32_t operand) const {
+    return converted_[baseOf(operand)];
+  }
+  // Whether the operand is a constant or the result of operations on constants.
   bool isWeight(uint32_t operand) const {
-    return subgraph_.operands[operand].isConstant() || converted_[operand] != nullptr;
+    const uint32_t base = baseOf(operand);
+    return subgraph_.operands[base].isConstant() || converted_[base] != nullptr;
+  }
+  // Whether elements() of the operand computes nothing.
+  bool hasElements(uint32_t operand) const {
+    const uint32_t base = baseOf(operand);
+    return subgraph_.operands[base].isConstant() || computed_[base] != nullptr;
   }
 
   // Bytes that nodes read element by element: aligned, with kReadSlack readable bytes behind them.
-  // Of a converted constant these are its floats. Null for an operand that is no constant.
+  // Those of a large converted constant are kept in the store. Null for an operand that is no
+  // constant.
   const uint8_t* elements(uint32_t operand);
   // Bytes of a constant that a node packs at `place`: in place, or a copy where packing would read
-  // past readable memory. Not to be read when the place is packed already. Null for a converted
-  // constant.
+  // past readable memory. Not to be read when the place is packed already. Null for a float32
+  // result of operations on constants, unless it is computed: layers pack converted().
   const uint8_t* weightData(uint32_t operand, WeightPlace place);
   // The same for kernels that pack at each start: a warm start takes these bytes from the segment
-  // store and not from the model. Of a converted constant these are its floats.
+  // store and not from the model. Of a converted constant this is the result.
   Result<const uint8_t*> rawData(uint32_t operand);
   // weightData(), or rawData() of a converted constant; for biases, which are small.
   Result<const uint8_t*> biasData(uint32_t operand, WeightPlace place);
@@ -75,6 +91,11 @@ class PlanConstants {
     PackingSource content;
   };
   std::optional<OperandSource> operandSource(uint32_t operand);
+  // The operand whose bytes a view has; other operands are their own.
+  uint32_t baseOf(uint32_t operand) const {
+    return views_[operand] == UINT32_MAX ? operand : views_[operand];
+  }
+  ConvertedConstantRef makeConverted(const ops::OperationContext& context) const;
   // Whether the kReadSlack bytes behind a constant are readable in place.
   bool hasReadableTail(const graph::Operand& operand) const;
   // Memory for this many bytes and kReadSlack more.
@@ -85,9 +106,12 @@ class PlanConstants {
   const graph::Subgraph& subgraph_;
   PackedWeights* const weights_;
   std::vector<ConvertedConstantRef> converted_;                   // by operand
+  std::vector<const uint8_t*> computed_;                          // by operand
+  std::vector<uint32_t> views_;                                   // by operand: UINT32_MAX: none
   std::vector<std::optional<cache::ContentSource>> poolSources_;  // by pool, where needed
   std::map<uint32_t, std::optional<OperandSource>> operandSources_;
-  const uint64_t number_;  // another one for each object of the process
+  uint64_t takenBytes_ = 0;  // by takeRoom()
+  const uint64_t number_;    // another one for each object of the process
   std::vector<std::unique_ptr<uint8_t[]>> copies_;
 };
 

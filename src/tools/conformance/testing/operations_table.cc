@@ -107,6 +107,12 @@ bool hasEmptyTensor(const cpu::PlanBuilder& builder, const graph::Operation& ope
          std::ranges::any_of(operation.outputs, isEmpty);
 }
 
+bool isWeight(const cpu::PlanBuilder& builder, const graph::Operation& operation) {
+  return std::ranges::all_of(operation.outputs, [&](uint32_t operand) {
+    return builder.constants().isWeight(operand);
+  });
+}
+
 class Collector {
  public:
   void add(const graph::Model& model) {
@@ -118,6 +124,8 @@ class Collector {
     const graph::Subgraph& main = model.main();
     for (size_t i = 0; i < kernels.size(); ++i) {
       if (hasEmptyTensor(builder, main.operations[i])) continue;
+      // What depends on constants alone is computed while the model is prepared.
+      if (kernels[i] == "none" && isWeight(builder, main.operations[i])) continue;
       // An operation that only renames memory has no kernel, which is the best implementation.
       const std::string kernel = kernels[i] == "none" ? "own" : kernels[i];
       operations_[main.operations[i].type][kernel].insert(typeOf(main, main.operations[i]));
