@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "base/caught.h"
 #include "base/immortal.h"
@@ -15,6 +17,7 @@
 #include "drivers/cpu/cpu_execution.h"
 #include "drivers/cpu/plan/kernel_factory.h"
 #include "drivers/cpu/plan/plan_builder.h"
+#include "drivers/cpu/plan/slow_operations.h"
 #include "drivers/cpu/platform/host_facts.h"
 #include "hal/interpreted_model.h"
 #include "hal/request_check.h"
@@ -146,12 +149,14 @@ Result<CpuPreparedModel::NewPlan> CpuPreparedModel::makePlan(const hal::PrepareO
   if (options.deadline.hasPassed())
     return fail(ErrorCode::kMissedDeadlinePersistent,
                 "The deadline passes while the model is prepared.");
-  PlanBuilder builder(*model_, weights_.get(), referenceOnly(), customs_);
+  const std::set<uint32_t> refused = referenceOnly();
+  PlanBuilder builder(*model_, weights_.get(), refused, customs_);
   HEARTH_TRY(builder.build());
   auto planned = std::make_unique<ContextPool::Planned>();
   planned->ownedConstants = builder.constants().takeCopies();
   // Computed once: which kernel an operation gets does not change its shapes.
-  if (outputBytes_.empty()) {
+  const bool isFirst = outputBytes_.empty();
+  if (isFirst) {
     customs_ = builder.takeCustoms();
     repair_->setCustoms(customs_);
     for (uint32_t index : model_->main().outputs) {
@@ -160,6 +165,11 @@ Result<CpuPreparedModel::NewPlan> CpuPreparedModel::makePlan(const hal::PrepareO
     }
   }
   planned->plan = builder.takePlan();
+  // Later plans are those after a refusal, which names another operation.
+  if (isFirst || !refused.empty())
+    if (const std::string slow = describeSlowOperations(*model_, planned->plan, refused);
+        !slow.empty())
+      base::logInfo("{}", slow);
   HEARTH_TRY(planArena(&planned->plan, options.maxActivationBytes));
   std::shared_ptr<const KernelChoices> choices = recalledChoices(planned->plan);
   const std::lock_guard lock(mutex_);

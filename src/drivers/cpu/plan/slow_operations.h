@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "drivers/cpu/plan/plan.h"
+#include "graph/model.h"
+
+namespace hearth::cpu {
+
+// A sentence that names the operations of the main subgraph that run on a shared kernel for want of
+// a fast one, with their types and why; the first ones, where there are many. `refused` are those
+// that XNNPACK refused. Empty where there is none.
+std::string describeSlowOperations(const graph::Model& model, const Plan& plan,
+                                   const std::set<uint32_t>& refused);
+
+}  // namespace hearth::cpu
