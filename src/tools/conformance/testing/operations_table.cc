@@ -108,9 +108,8 @@ bool hasEmptyTensor(const cpu::PlanBuilder& builder, const graph::Operation& ope
 }
 
 bool isWeight(const cpu::PlanBuilder& builder, const graph::Operation& operation) {
-  return std::ranges::all_of(operation.outputs, [&](uint32_t operand) {
-    return builder.constants().isWeight(operand);
-  });
+  return std::ranges::all_of(
+      operation.outputs, [&](uint32_t operand) { return builder.constants().isWeight(operand); });
 }
 
 class Collector {
