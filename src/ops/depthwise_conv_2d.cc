@@ -106,7 +106,8 @@ void executeSymmetric16(const OperationContext& context, const Conv2dParameters&
   const uint64_t lineSize = uint64_t{p.output.width} * channels;
   const uint64_t imageSize = uint64_t{p.input.height} * p.input.width * p.input.channels;
   // An output takes as long as copying its window some times.
-  const auto window = static_cast<uint64_t>(p.window.filterHeight * p.window.filterWidth);
+  const uint64_t window =
+      static_cast<uint64_t>(p.window.filterHeight) * static_cast<uint64_t>(p.window.filterWidth);
   threads::forRanges(context.threadPool, uint64_t{p.output.batches} * p.output.height,
                      threads::grainOf(lineSize * window * sizeof(int16_t)),
                      [&](uint64_t begin, uint64_t end) {
