@@ -97,13 +97,14 @@ class FibonacciExecution final : public hal::Execution {
 
   hal::ExecutionResult compute(const hearth::base::Deadline& deadline) override {
     hal::ExecutionResult result;
-    result.outputShapes.resize(request_.outputs.size());
+    std::vector<hal::OutputShape>& shapes = result.outputShapes.change();
+    shapes.resize(request_.outputs.size());
     if (deadline.hasPassed()) {
       result.status = fail(ErrorCode::kMissedDeadlineTransient, "The deadline has passed.");
       return result;
     }
     for (const Fibonacci& operation : operations_) {
-      Status status = run(operation, &result.outputShapes);
+      Status status = run(operation, &shapes);
       if (status) continue;
       result.status = std::move(status);
       // One output that is too small does not keep the others from telling their shapes.

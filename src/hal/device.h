@@ -17,12 +17,13 @@
 #include "base/descriptor.h"
 #include "base/result.h"
 #include "graph/model.h"
+#include "hal/output_shapes.h"
 #include "memory/pool.h"
 
 namespace hearth::hal {
 
 // Version of this interface; a driver library built for another one is not loaded.
-inline constexpr uint32_t kApiVersion = 4;
+inline constexpr uint32_t kApiVersion = 5;
 
 // Values are NNAPI's.
 enum class DeviceType : int32_t { kUnknown = 0, kOther = 1, kCpu = 2, kGpu = 3, kAccelerator = 4 };
@@ -151,11 +152,6 @@ struct Request {
   uint64_t loopTimeout = 2'000'000'000;  // nanoseconds that one WHILE may take; NNAPI's default
 };
 
-struct OutputShape {
-  graph::Dimensions dimensions;
-  bool isSufficient = true;
-};
-
 // In nanoseconds; UINT64_MAX = not measured.
 struct Timing {
   uint64_t onDevice = UINT64_MAX;
@@ -165,7 +161,7 @@ struct Timing {
 struct ExecutionResult {
   Status status;
   // For success and kOutputInsufficientSize: one entry for each output.
-  std::vector<OutputShape> outputShapes;
+  OutputShapes outputShapes;
   Timing timing;
   // Bytes of the client's inputs and outputs that were copied, as the device could not use them in
   // place.

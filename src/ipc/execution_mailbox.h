@@ -30,9 +30,8 @@ class ExecutionMailbox {
   // kMissedDeadlineTransient when it has not answered by `patience`, and may compute on; kBadData
   // when it answers with something else. What the computation gives, an error or not, is in the
   // result.
-  Result<hal::ExecutionResult> compute(const base::Deadline& deadline,
-                                       std::vector<hal::OutputShape>* shapes, bool* isBegun,
-                                       const base::Deadline& patience = {});
+  Result<hal::ExecutionResult> compute(const base::Deadline& deadline, hal::OutputShapes* shapes,
+                                       bool* isBegun, const base::Deadline& patience = {});
 
  private:
   ExecutionMailbox(std::shared_ptr<Session> session, uint64_t execution, MailboxPage page);

@@ -65,7 +65,7 @@ class ExecutionMailboxTest : public testing::TestWithParam<bool> {
   const base::Descriptor file_ = pageOfMemory();
   std::shared_ptr<Session> session_;
   uint64_t execution_ = 0;
-  std::vector<hal::OutputShape> shapes_;
+  hal::OutputShapes shapes_;
   bool isBegun_ = false;
 };
 INSTANTIATE_TEST_SUITE_P(Hosts, ExecutionMailboxTest, testing::Bool(),

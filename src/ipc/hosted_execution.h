@@ -71,7 +71,7 @@ class HostedExecution final : public hal::Execution {
   HostedModel::Place place_;  // of the model
   uint64_t object_ = 0;       // the execution
   // What follows belongs to the place.
-  std::vector<hal::OutputShape> toldShapes_;  // that the host told last
+  hal::OutputShapes toldShapes_;  // that the host told last
   bool hasComputed_ = false;
   bool wantsMailbox_ = true;
   std::unique_ptr<ExecutionMailbox> mailbox_;

@@ -20,8 +20,8 @@ bool isInMemory(const hal::Argument& argument) {
   return argument.kind == hal::Argument::Kind::kPool && argument.pool != nullptr;
 }
 
-bool areSame(const std::vector<hal::OutputShape>& left,
-             const std::vector<hal::OutputShape>& right) {
+bool areSame(const hal::OutputShapes& left, const hal::OutputShapes& right) {
+  if (left.isCopyOf(right)) return true;
   return std::ranges::equal(left, right, [](const auto& one, const auto& other) {
     return one.dimensions == other.dimensions && one.isSufficient == other.isSufficient;
   });

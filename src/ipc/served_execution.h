@@ -80,7 +80,7 @@ class ServedExecution {
   const std::shared_ptr<ModelMemory> memory_;
   const unsigned threads_;
   std::mutex turn_;                                  // of threads that compute; guards the next two
-  std::vector<hal::OutputShape> toldShapes_;         // that the client was told last
+  hal::OutputShapes toldShapes_;                     // that the client was told last
   std::unique_ptr<hal::ExecutionResult> unfetched_;  // of the last computation; may be null
   memory::Mapping own_;
   std::vector<Copied> copiedInputs_;

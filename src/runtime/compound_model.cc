@@ -167,7 +167,8 @@ class CompoundExecution final : public hal::Execution {
       addTime(part.timing.inDriver, &sum.inDriver);
     }
     result.outputShapes = shapes_;
-    for (const auto& [argument, pool] : spare_) result.outputShapes[argument].isSufficient = false;
+    for (const auto& [argument, pool] : spare_)
+      result.outputShapes.change()[argument].isSufficient = false;
     if (result.status) result.timing = sum;
     return result;
   }

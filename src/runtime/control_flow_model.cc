@@ -88,7 +88,7 @@ class ControlFlowModel : public hal::PreparedModel {
   }
 
   // Reorders shapes from the operation's outputs to the part's outputs.
-  std::vector<hal::OutputShape> inPartOrder(const std::vector<hal::OutputShape>& shapes) const {
+  std::vector<hal::OutputShape> inPartOrder(const hal::OutputShapes& shapes) const {
     const graph::Subgraph& main = part_->main();
     std::vector<hal::OutputShape> ordered(main.outputs.size());
     for (size_t i = 0; i < shapes.size() && i < operation().outputs.size(); ++i) {

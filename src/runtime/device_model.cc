@@ -47,7 +47,7 @@ class DeviceModel final : public hal::PreparedModel,
   Status check(const hal::ExecutionResult& result,
                const std::vector<graph::Dimensions>& given) const {
     const graph::Subgraph& main = model_->main();
-    const std::vector<hal::OutputShape>& shapes = result.outputShapes;
+    const hal::OutputShapes& shapes = result.outputShapes;
     if (shapes.size() != main.outputs.size())
       return fail(ErrorCode::kOpFailed, "{} gives {} shapes for {} outputs.", device_,
                   shapes.size(), main.outputs.size());
@@ -80,13 +80,17 @@ class DeviceExecution final : public hal::Execution {
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
     hal::ExecutionResult result = execution_->compute(deadline);
+    if (result.status && !result.outputShapes.empty() && result.outputShapes.isCopyOf(checked_))
+      return result;
     const bool hasShapes =
         result.status || result.status.error().code() == ErrorCode::kOutputInsufficientSize;
     if (hasShapes) {
-      if (Status checked = model_->check(result, given_); !checked)
-        result.status = std::move(checked);
-      else
+      Status checked = model_->check(result, given_);
+      if (checked) {
+        if (result.status) checked_ = result.outputShapes;
         return result;
+      }
+      result.status = std::move(checked);
     }
     result.status = std::unexpected(asExecutionFailure(std::move(result.status.error())));
     result.outputShapes.clear();
@@ -97,6 +101,7 @@ class DeviceExecution final : public hal::Execution {
   const std::shared_ptr<const DeviceModel> model_;
   const std::unique_ptr<hal::Execution> execution_;
   const std::vector<graph::Dimensions> given_;
+  hal::OutputShapes checked_;  // of the last computation that gave others than the one before
 };
 
 Result<std::unique_ptr<hal::Execution>> DeviceModel::createExecution(hal::Request request) {

@@ -87,7 +87,7 @@ TEST_F(DeviceModelTest, ValidResultsPass) {
   EXPECT_EQ(model_->startReportSoFar().reason, "so far");
 
   answers_.result.status = fail(ErrorCode::kOutputInsufficientSize, "An output is too small.");
-  answers_.result.outputShapes[1].isSufficient = false;
+  answers_.result.outputShapes.change()[1].isSufficient = false;
   const hal::ExecutionResult tooSmall = compute();
   EXPECT_EQ(tooSmall.status.error().code(), ErrorCode::kOutputInsufficientSize);
   EXPECT_TRUE(tooSmall.outputShapes[0].isSufficient);
@@ -125,7 +125,7 @@ TEST_F(DeviceModelTest, FailuresOfADeviceAreFailedOperations) {
 }
 
 TEST_F(DeviceModelTest, ImpossibleShapesAreFailedOperations) {
-  const std::vector<hal::OutputShape> right = answers_.result.outputShapes;
+  const hal::OutputShapes right = answers_.result.outputShapes;
   EXPECT_EQ(failure({2, 4}), ErrorCode::kOpFailed);
   EXPECT_EQ(failure({}, {5}), ErrorCode::kOpFailed);
   EXPECT_EQ(failure({}, {0, 0}), ErrorCode::kOpFailed);

@@ -42,6 +42,14 @@ Status checkArgument(const hal::Argument& argument) {
   }
 }
 
+// kBadData when the argument of an input of these dimensions has another length.
+Status checkLength(const graph::Operand& operand, uint64_t length, size_t index) {
+  HEARTH_ASSIGN(const uint64_t needed, graph::byteSize(operand));
+  if (length == needed) return {};
+  return fail(ErrorCode::kBadData, "Input {} gets {} bytes; {} takes {}.", index, length,
+              graph::describe(operand), needed);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Execution>> Execution::create(
@@ -54,31 +62,28 @@ Result<std::shared_ptr<Execution>> Execution::create(
   return execution;
 }
 
-bool Execution::isClaimedHere() const {
-  return isClaimed_ && claimedIn_ == base::ForkGate::generation();
-}
-
 bool Execution::isInFlight() const {
-  const std::lock_guard lock(mutex_);
-  return isClaimed_;
+  return claimedIn_.load() != 0;
 }
 
 Result<Execution::Claim> Execution::claim() {
-  const std::lock_guard lock(mutex_);
-  if (isClaimedHere()) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
+  uint64_t claimed = 0;
+  if (claimedIn_.compare_exchange_strong(claimed, claimOfThisProcess())) return Claim(this);
+  if (claimed == claimOfThisProcess())
+    return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
   // A thread of the parent may have written its members by half.
-  if (isClaimed_)
-    return fail(ErrorCode::kBadState,
-                "A run of this execution was in flight in the parent when this process was forked; "
-                "it can only be freed.");
-  isClaimed_ = true;
-  claimedIn_ = base::ForkGate::generation();
-  return Claim(this);
+  return fail(ErrorCode::kBadState,
+              "A run of this execution was in flight in the parent when this process was forked; "
+              "it can only be freed.");
 }
 
 void Execution::release() {
   const std::lock_guard lock(mutex_);
-  isClaimed_ = false;
+  releaseLocked();
+}
+
+void Execution::releaseLocked() {
+  claimedIn_.store(0);
   idle_.notify_all();
 }
 
@@ -95,15 +100,15 @@ Status Execution::setInput(size_t index, hal::Argument argument) {
   HEARTH_TRY_CONTEXT(checkArgument(argument), "while setting input {}", index);
   HEARTH_TRY_CONTEXT(checkDimensions(operand, argument.dimensions), "while setting input {}",
                      index);
-  graph::Operand sized = operand;
-  if (!argument.dimensions.empty()) sized.dimensions = argument.dimensions;
-  HEARTH_ASSIGN(const uint64_t needed, graph::byteSize(sized));
-  if (argument.length != needed)
-    return fail(ErrorCode::kBadData, "Input {} gets {} bytes; {} takes {}.", index, argument.length,
-                graph::describe(sized), needed);
+  if (argument.dimensions.empty() || argument.dimensions == operand.dimensions) {
+    HEARTH_TRY(checkLength(operand, argument.length, index));
+  } else {
+    graph::Operand sized = operand;
+    sized.dimensions = argument.dimensions;
+    HEARTH_TRY(checkLength(sized, argument.length, index));
+  }
   HEARTH_ASSIGN(const Claim claimed, claim());
-  request_.inputs[index] = std::move(argument);
-  for (auto& bound : bound_) bound.reset();
+  setArgument(std::move(argument), &request_.inputs[index]);
   return {};
 }
 
@@ -122,9 +127,18 @@ Status Execution::setOutput(size_t index, hal::Argument argument) {
     argument.length = needed;
   }
   HEARTH_ASSIGN(const Claim claimed, claim());
-  request_.outputs[index] = std::move(argument);
-  for (auto& bound : bound_) bound.reset();
+  setArgument(std::move(argument), &request_.outputs[index]);
   return {};
+}
+
+void Execution::setArgument(hal::Argument argument, hal::Argument* to) {
+  // Bound requests stay as they are for an argument that is the same.
+  if (argument.kind == hal::Argument::Kind::kPointer && to->kind == argument.kind &&
+      to->pointer == argument.pointer && to->length == argument.length &&
+      to->dimensions == argument.dimensions)
+    return;
+  *to = std::move(argument);
+  for (auto& bound : bound_) bound.reset();
 }
 
 Status Execution::checkComplete() const {
@@ -173,7 +187,7 @@ hal::ExecutionResult Execution::run(const Claim& /*claim*/, const base::Deadline
   return result;
 }
 
-Status Execution::runAndNote(const Claim& claim, const base::Deadline& deadline) {
+Status Execution::runAndNote(const Claim& claim, const base::Deadline& deadline, Claim* released) {
   const base::TraceSpan span("runtime", "execute");
   const auto begin = std::chrono::steady_clock::now();
   HEARTH_TRY(checkComplete());
@@ -190,12 +204,16 @@ Status Execution::runAndNote(const Claim& claim, const base::Deadline& deadline)
     statistics_.timing = result.timing;
     statistics_.copiedBytes = result.copiedBytes;
   }
+  if (released != nullptr) {
+    released->execution_ = nullptr;
+    releaseLocked();
+  }
   return std::move(result.status);
 }
 
 Status Execution::compute(const base::Deadline& deadline) {
-  HEARTH_ASSIGN(const Claim claimed, claim());
-  return runAndNote(claimed, deadline);
+  HEARTH_ASSIGN(Claim claimed, claim());
+  return runAndNote(claimed, deadline, &claimed);
 }
 
 Result<std::shared_ptr<Event>> Execution::start(const base::Deadline& deadline,
@@ -203,7 +221,8 @@ Result<std::shared_ptr<Event>> Execution::start(const base::Deadline& deadline,
   HEARTH_ASSIGN(Claim claimed, claim());
   return schedule(
       std::move(claimed),
-      [this, deadline](const Claim& held) { return runAndNote(held, deadline); }, scheduler);
+      [this, deadline](const Claim& held) { return runAndNote(held, deadline, nullptr); },
+      scheduler);
 }
 
 Result<std::shared_ptr<Event>> Execution::schedule(Claim claim, Work work, Scheduler& scheduler) {

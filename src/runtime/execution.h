@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/fork_gate.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "hal/device.h"
@@ -46,6 +48,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
     }
 
    private:
+    friend class Execution;
     Execution* execution_;
   };
 
@@ -104,12 +107,18 @@ class Execution : public std::enable_shared_from_this<Execution> {
   explicit Execution(std::shared_ptr<const Compilation> compilation)
       : compilation_(std::move(compilation)) {}
 
-  // Whether a thread of this process has the claim. The caller holds mutex_.
-  bool isClaimedHere() const;
+  // Whether a thread of this process has the claim.
+  bool isClaimedHere() const { return claimedIn_.load() == claimOfThisProcess(); }
+  static uint64_t claimOfThisProcess() { return uint64_t{1} + base::ForkGate::generation(); }
   void release();
+  // The same for a caller that holds mutex_.
+  void releaseLocked();
   Status checkComplete() const;
+  // Replaces an argument and what is bound to it. The caller has the claim.
+  void setArgument(hal::Argument argument, hal::Argument* to);
   Status bind(unsigned side);
-  Status runAndNote(const Claim& claim, const base::Deadline& deadline);
+  // Runs once, notes how that went, and releases `released` if it is not null.
+  Status runAndNote(const Claim& claim, const base::Deadline& deadline, Claim* released);
 
   const std::shared_ptr<const Compilation> compilation_;
   StateBuffers states_;
@@ -119,11 +128,12 @@ class Execution : public std::enable_shared_from_this<Execution> {
   std::array<std::unique_ptr<hal::Execution>, 2> bound_;
   std::array<std::vector<memory::PoolRef>, 2> boundMemories_;  // that their arguments lie in
 
+  // 0 when nobody has the claim, else claimOfThisProcess() of the process that claimed it. Taken
+  // without a lock, given back with mutex_ held, so that waitUntilIdle() does not miss it.
+  std::atomic<uint64_t> claimedIn_ = 0;
   mutable base::Mutex mutex_;  // for the members below; the claim protects those above
   mutable base::Condition idle_;
-  bool isClaimed_ = false;
-  uint32_t claimedIn_ = 0;  // base::ForkGate::generation()
-  std::vector<hal::OutputShape> outputShapes_;
+  hal::OutputShapes outputShapes_;
   Statistics statistics_;
 };
 

@@ -70,7 +70,7 @@ class TestExecution final : public hal::Execution {
     const uint64_t bytes = request_.inputs[0].length;
     result.outputShapes = {{{static_cast<uint32_t>(bytes / 4)}, true}, {{1}, true}};
     if (request_.outputs[0].length < bytes) {
-      result.outputShapes[0].isSufficient = false;
+      result.outputShapes.change()[0].isSufficient = false;
       result.status = fail(ErrorCode::kOutputInsufficientSize, "Too small.");
       return result;
     }

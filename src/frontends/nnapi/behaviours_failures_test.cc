@@ -307,12 +307,12 @@ TEST_F(FailureBehaviour, ResultsOfADriverThatCannotBe) {
   for (const graph::Dimensions& wrong :
        {graph::Dimensions{3}, graph::Dimensions{2, 1}, graph::Dimensions{}, graph::Dimensions{0}}) {
     device->options.changeResult = [wrong](hal::ExecutionResult* result) {
-      result->outputShapes[0].dimensions = wrong;
+      result->outputShapes.change()[0].dimensions = wrong;
     };
     expectOpFailed(known, 2);
   }
   device->options.changeResult = [](hal::ExecutionResult* result) {
-    result->outputShapes[0].isSufficient = false;
+    result->outputShapes.change()[0].isSufficient = false;
   };
   expectOpFailed(known, 2);
   // The device reports a small buffer, but every output is sufficient.

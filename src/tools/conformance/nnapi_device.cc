@@ -97,7 +97,7 @@ class NnapiExecution final : public hal::Execution {
   Status computeOnce(ANeuralNetworksExecution* execution);
   Status computeFenced(ANeuralNetworksExecution* execution);
   Status repeatFenced(hal::ExecutionResult* result);
-  Status fetchOutputs(const std::vector<hal::OutputShape>& shapes);
+  Status fetchOutputs(const hal::OutputShapes& shapes);
   Status readShapes(ANeuralNetworksExecution* execution, hal::ExecutionResult* result);
 
   std::shared_ptr<NnapiPreparedModel> prepared_;
@@ -375,7 +375,7 @@ Status NnapiExecution::computeOnce(ANeuralNetworksExecution* execution) {
 }
 
 // Copies outputs of these shapes to the memory of the request.
-Status NnapiExecution::fetchOutputs(const std::vector<hal::OutputShape>& shapes) {
+Status NnapiExecution::fetchOutputs(const hal::OutputShapes& shapes) {
   const graph::Subgraph& main = prepared_->main();
   for (size_t i = 0; i < request_.outputs.size(); ++i) {
     const hal::Argument& output = request_.outputs[i];

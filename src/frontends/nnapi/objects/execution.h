@@ -159,7 +159,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
   std::optional<ErrorCode> failure_;  // of the last computation
-  std::vector<hal::OutputShape> shapes_;
+  hal::OutputShapes shapes_;
   hal::Timing timing_;
 };
 
