@@ -32,7 +32,9 @@ class CpuExecution final : public hal::Execution {
       const uint64_t needed = prepared_->outputBytes()[i];
       outputs_.push_back(
           {argument.isPresent ? argument.data : nullptr, needed, hasTail(argument.data, needed)});
-      isSufficient_.push_back(!argument.isPresent || argument.length >= needed);
+      const bool isSufficient = !argument.isPresent || argument.length >= needed;
+      shapes_.push_back({prepared_->outputDimensions()[i], isSufficient});
+      allSufficient_ &= isSufficient;
     }
   }
 
@@ -43,12 +45,8 @@ class CpuExecution final : public hal::Execution {
                            "The deadline passes before the computation starts.");
       return result;
     }
-    bool allSufficient = true;
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      result.outputShapes.push_back({prepared_->outputDimensions()[i], isSufficient_[i]});
-      allSufficient &= isSufficient_[i];
-    }
-    if (!allSufficient) {
+    if (!allSufficient_) {
+      result.outputShapes = shapes_;
       result.status = fail(ErrorCode::kOutputInsufficientSize, "An output buffer is too small.");
       return result;
     }
@@ -56,10 +54,8 @@ class CpuExecution final : public hal::Execution {
     const uint64_t copied = ExecutionContext::copiedBytes();
     result.status = prepared_->run(inputs_, outputs_, deadline);
     result.copiedBytes = ExecutionContext::copiedBytes() - copied;
-    if (!result.status) {
-      result.outputShapes.clear();
-      return result;
-    }
+    if (!result.status) return result;
+    result.outputShapes = shapes_;
     result.timing.inDriver =
         static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                   std::chrono::steady_clock::now() - start)
@@ -73,7 +69,8 @@ class CpuExecution final : public hal::Execution {
   hal::BoundRequest request_;
   std::vector<ExecutionContext::Buffer> inputs_;
   std::vector<ExecutionContext::Buffer> outputs_;
-  std::vector<bool> isSufficient_;
+  hal::OutputShapes shapes_;  // the same for each computation
+  bool allSufficient_ = true;
 };
 
 }  // namespace

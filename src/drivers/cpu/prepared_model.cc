@@ -244,6 +244,7 @@ void CpuPreparedModel::complete(const hal::PrepareOptions& options) {
       session_->giveUp(replanned.error());
       const std::lock_guard lock(mutex_);
       replanned_ = std::move(replanned);
+      hasReplanFailed_ = true;
       return;
     }
   } else if (ahead_->hasFailed()) {
@@ -392,18 +393,23 @@ hal::StartReport CpuPreparedModel::reportNow() const {
   return report;
 }
 
-Result<std::unique_ptr<ExecutionContext>> CpuPreparedModel::takeContext() {
-  {
+Result<std::unique_ptr<ExecutionContext>> CpuPreparedModel::takeContext(
+    std::span<const ExecutionContext::Buffer> inputs,
+    std::span<const ExecutionContext::Buffer> outputs) {
+  if (hasReplanFailed_) [[unlikely]] {
     const std::lock_guard lock(mutex_);
     HEARTH_TRY(replanned_);
   }
-  if (std::unique_ptr<ExecutionContext> idle = contexts_.takeIdle()) return idle;
+  if (std::unique_ptr<ExecutionContext> idle = contexts_.takeIdle(inputs, outputs)) return idle;
   // The first context's kernels pack the weights: a second context waits until they are built.
   if (ahead_ != nullptr && !ahead_->isComplete()) {
     ahead_->finish();
-    return takeContext();
+    return takeContext(inputs, outputs);
   }
-  return contexts_.make(pool_.get());
+  Result<std::unique_ptr<ExecutionContext>> made = contexts_.make(pool_.get());
+  if (made) return made;
+  if (std::unique_ptr<ExecutionContext> idle = contexts_.takeIdle()) return idle;
+  return made;
 }
 
 Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
@@ -430,7 +436,7 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
                                  const base::Deadline& deadline) {
   while (true) {
     const uint64_t replaced = contexts_.replacements();
-    HEARTH_ASSIGN(std::unique_ptr<ExecutionContext> context, takeContext());
+    HEARTH_ASSIGN(std::unique_ptr<ExecutionContext> context, takeContext(inputs, outputs));
     KernelStages* const stages = stagesOf(*context);
     Status status = stages != nullptr ? stages->run(*context, inputs, outputs, deadline)
                                       : context->run(inputs, outputs, pool_.get(), deadline);
@@ -439,11 +445,8 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
     const bool isRefused =
         !status && status.error().code() == ErrorCode::kUnsupported && ahead_ != nullptr;
     if (isRefused) ahead_->finish();
-    {
-      const std::lock_guard lock(mutex_);
-      ++executions_;
-    }
-    const bool isInForce = contexts_.isInForce(*context, replaced);
+    executions_.fetch_add(1, std::memory_order_relaxed);
+    const bool isInForce = !isRefused || contexts_.isInForce(*context, replaced);
     // A context that lacked memory is dropped, so that the next execution tries anew.
     const bool lacksMemory =
         !status && (status.error().code() == ErrorCode::kOutOfMemory ||
@@ -476,9 +479,10 @@ void CpuPreparedModel::setTuned(bool isTuned) {
 }
 
 KernelStages* CpuPreparedModel::stagesOf(const ExecutionContext& context) {
+  if (!isTuned_ || context.kernels().choices() != nullptr) return nullptr;
   if (ahead_ != nullptr && !ahead_->isComplete()) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (!isTuned_ || !contexts_.isFirstStage(context)) return nullptr;
+  if (!contexts_.isFirstStage(context)) return nullptr;
   if (stages_ == nullptr)
     stages_ = std::make_unique<KernelStages>(
         context.plan(), pool_.get(),

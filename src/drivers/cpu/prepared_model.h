@@ -113,7 +113,9 @@ class CpuPreparedModel final : public hal::PreparedModel,
   void setTuned(bool isTuned);
   hal::StartReport reportNow() const;
   std::shared_ptr<const KernelChoices> recalledChoices(const Plan& plan);
-  Result<std::unique_ptr<ExecutionContext>> takeContext();
+  Result<std::unique_ptr<ExecutionContext>> takeContext(
+      std::span<const ExecutionContext::Buffer> inputs,
+      std::span<const ExecutionContext::Buffer> outputs);
   Status runOnce(std::span<const ExecutionContext::Buffer> inputs,
                  std::span<const ExecutionContext::Buffer> outputs, const base::Deadline& deadline);
   // Publishes repaired segments. The caller does not hold repairMutex_: publishing may wait for the
@@ -152,7 +154,8 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::set<uint32_t> referenceOnly_;  // operations that XNNPACK refuses
   hal::StartReport report_;
   Status replanned_;  // whether the plan without refused operations could be made
-  uint64_t executions_ = 0;
+  std::atomic<bool> hasReplanFailed_ = false;  // set after replanned_
+  std::atomic<uint64_t> executions_ = 0;
   ContextPool contexts_;
   std::shared_ptr<KernelFactory> ahead_;  // null when planWhole() built all kernels
   bool packsAhead_ = false;

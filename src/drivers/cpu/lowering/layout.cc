@@ -159,6 +159,59 @@ Result<bool> addSplit(PlanBuilder* builder, uint32_t input, const std::vector<ui
   return true;
 }
 
+namespace {
+
+// Rows of this many bytes or more are copied as fast by memcpy() as by loops for their length.
+constexpr uint64_t kLongRow = 64;
+// Copying less takes no longer than finding out again in each run what is to be copied.
+constexpr uint64_t kShortSlice = 4096;
+
+// The offset, the length, the number and the distance of the slice's rows; source and destination
+// are not set.
+std::optional<BlockCopy> rowsOf(const Dimensions& dimensions,
+                                const std::vector<ops::SliceRange>& ranges, size_t element) {
+  BlockCopy copy;
+  copy.bytes = element;
+  uint64_t step = element;  // bytes between neighbours along the dimension
+  for (size_t i = dimensions.size(); i-- > 0;) {
+    const ops::SliceRange& range = ranges[i];
+    if (range.size == 0) return std::nullopt;
+    const auto size = static_cast<uint64_t>(range.size);
+    copy.sourceOffset += static_cast<uint64_t>(range.begin) * step;
+    if (size > 1 && copy.rows == 1 && copy.bytes == step && range.stride == 1) {
+      copy.bytes *= size;
+    } else if (size > 1) {
+      if (range.stride < 1) return std::nullopt;
+      const uint64_t distance = static_cast<uint64_t>(range.stride) * step;
+      if (copy.rows == 1)
+        copy.sourceStride = distance;
+      else if (distance != copy.sourceStride * copy.rows)
+        return std::nullopt;
+      copy.rows *= size;
+    }
+    step *= dimensions[i];
+  }
+  copy.destinationStride = copy.bytes;
+  return copy;
+}
+
+}  // namespace
+
+Result<bool> addSlice(PlanBuilder* builder, uint32_t input, uint32_t output,
+                      const std::vector<ops::SliceRange>& ranges) {
+  const size_t element = graph::elementSize(builder->operand(input).type);
+  if (element == 0) return false;
+  std::optional<BlockCopy> copy = rowsOf(dimensionsOf(builder, input), ranges, element);
+  if (!copy || (copy->rows > 1 && copy->bytes < kLongRow && copy->rows * copy->bytes > kShortSlice))
+    return false;
+  copy->source = builder->read(input);
+  copy->destination = builder->write(output);
+  builder->add("own", {copy->source}, {copy->destination}).create = [copy = *copy] {
+    return makeCopyKernel({copy});
+  };
+  return true;
+}
+
 Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
                           const std::vector<size_t>& permutation) {
   const size_t element = graph::elementSize(builder->operand(input).type);

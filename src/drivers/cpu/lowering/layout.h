@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "drivers/cpu/plan/plan_builder.h"
+#include "ops/strided_copy.h"
 
 namespace hearth::cpu {
 
@@ -19,6 +20,11 @@ Result<bool> addConcatenation(PlanBuilder* builder, const std::vector<uint32_t>&
 // Equal or unequal parts of the input along `axis`.
 Result<bool> addSplit(PlanBuilder* builder, uint32_t input, const std::vector<uint32_t>& outputs,
                       uint32_t axis);
+
+// The slice of the input that `ranges` name, one for each dimension: false where it is not made of
+// rows at one distance from each other, and where it is so large that threads share it.
+Result<bool> addSlice(PlanBuilder* builder, uint32_t input, uint32_t output,
+                      const std::vector<ops::SliceRange>& ranges);
 
 // output[...] = input transposed by `permutation`.
 Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,

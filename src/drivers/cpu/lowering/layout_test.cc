@@ -37,6 +37,40 @@ TEST(TransposeTest, EqualsTheReference) {
   }
 }
 
+// Slices of neighbouring bytes, of rows at one distance, and what the shared kernel copies.
+TEST(SliceTest, EqualsTheReference) {
+  struct Case {
+    Dimensions input;
+    std::vector<int32_t> begin, end, stride;
+    Dimensions output;
+  };
+  for (const Case& c :
+       std::vector<Case>{{{1, 9, 1, 64}, {0, 1, 0, 0}, {1, 9, 1, 64}, {1, 1, 1, 1}, {1, 8, 1, 64}},
+                         {{3, 4, 5}, {1, 0, 0}, {3, 4, 5}, {1, 1, 1}, {2, 4, 5}},
+                         {{3, 4, 5}, {0, 1, 0}, {3, 3, 5}, {1, 1, 1}, {3, 2, 5}},
+                         {{3, 4, 5}, {0, 0, 1}, {3, 4, 4}, {1, 1, 1}, {3, 4, 3}},
+                         {{3, 4, 5}, {2, 1, 3}, {3, 2, 4}, {1, 1, 1}, {1, 1, 1}},
+                         {{3, 4, 5}, {0, 0, 0}, {3, 4, 5}, {2, 1, 1}, {2, 4, 5}},
+                         {{3, 4, 6}, {0, 0, 1}, {3, 4, 6}, {1, 1, 2}, {3, 4, 3}},
+                         {{3, 4, 5}, {0, 1, 1}, {3, 3, 4}, {1, 1, 1}, {3, 2, 3}},
+                         {{3, 4, 5}, {2, 0, 0}, {-4, 4, 5}, {-1, 1, 1}, {3, 4, 5}},
+                         {{100, 100, 3}, {0, 0, 1}, {100, 100, 3}, {1, 1, 1}, {100, 100, 2}}}) {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(kUint8, c.input, 0.1f);
+    const auto rank = static_cast<uint32_t>(c.input.size());
+    std::vector<uint32_t> inputs = {input};
+    for (const std::vector<int32_t>& values : {c.begin, c.end, c.stride})
+      inputs.push_back(builder.constant(OperandType::kTensorInt32, {rank}, values));
+    for (int mask = 0; mask < 3; ++mask) inputs.push_back(builder.scalar(0));
+    builder.operation(OperationType::kStridedSlice, inputs,
+                      {builder.output(kUint8, c.output, 0.1f)});
+    EXPECT_EQ(
+        differenceFromReference(builder.model(), {randomBytes(countOf(c.input), 1)}, "own", 0.0f),
+        "")
+        << testing::PrintToString(c.output);
+  }
+}
+
 // As the cache of a language model: the output takes the input's memory if no later node reads it.
 TEST(DynamicUpdateSliceTest, EqualsTheReferenceInPlaceAndNot) {
   const Dimensions cache = {1, 40, 2, 16};

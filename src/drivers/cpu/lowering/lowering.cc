@@ -31,6 +31,7 @@
 #include "ops/pool_2d.h"
 #include "ops/reduce.h"
 #include "ops/resize.h"
+#include "ops/slice.h"
 #include "ops/softmax.h"
 #include "ops/split.h"
 #include "ops/transpose.h"
@@ -335,6 +336,14 @@ Result<bool> lowerSplit(PlanBuilder* builder) {
                   parameters.axis);
 }
 
+// Where begin or size are known only at run time, the shared kernel reads them then.
+template <auto parse>
+Result<bool> lowerSlice(PlanBuilder* builder) {
+  const auto parameters = parse(builder->context());
+  if (!parameters) return false;
+  return addSlice(builder, inputOf(builder, 0), outputOf(builder), parameters->ranges);
+}
+
 Result<bool> lowerTranspose(PlanBuilder* builder) {
   HEARTH_ASSIGN(const auto parameters, ops::parseTranspose(builder->context()));
   return addTranspose(builder, inputOf(builder, 0), outputOf(builder), parameters.permutation);
@@ -462,8 +471,8 @@ constexpr Entry kLowerings[] = {
     {OperationType::kSin, lowerOrTable<lowerSin>},
     {OperationType::kCos, lowerOrTable<lowerCos>},
     {OperationType::kRelu0To1, lowerOrTable<lowerRelu0To1>},
-    {OperationType::kSlice, lowerShared},
-    {OperationType::kStridedSlice, lowerShared},
+    {OperationType::kSlice, lowerOrShare<lowerSlice<ops::parseSlice>>},
+    {OperationType::kStridedSlice, lowerOrShare<lowerSlice<ops::parseStridedSlice>>},
     {OperationType::kPack, lowerShared},
     {OperationType::kTile, lowerShared},
     {OperationType::kBroadcastTo, lowerShared},

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/plan/context_pool.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
 namespace hearth::cpu {
+
+// The most contexts of a small plan that are bound to buffers that come in turn.
+constexpr size_t kMostInTurn = 2;
+constexpr uint64_t kSmallArena = 256 << 10;
 
 using Contexts = std::vector<std::unique_ptr<ExecutionContext>>;
 
@@ -23,11 +28,23 @@ const Plan& ContextPool::plan() const {
   return plans_.back()->plan;
 }
 
-std::unique_ptr<ExecutionContext> ContextPool::takeIdle() {
+std::unique_ptr<ExecutionContext> ContextPool::takeIdle(
+    std::span<const ExecutionContext::Buffer> inputs,
+    std::span<const ExecutionContext::Buffer> outputs) {
   const std::lock_guard lock(mutex_);
   if (idle_.empty()) return nullptr;
-  std::unique_ptr<ExecutionContext> context = std::move(idle_.back());
-  idle_.pop_back();
+  const auto bound = std::ranges::find_if(
+      idle_, [&](const auto& context) { return context->isBoundTo(inputs, outputs); });
+  // Else the one whose memory is in the caches; of a small plan the one that was used longest ago,
+  // since the buffers of the others may come again.
+  auto taken = bound != idle_.end() ? bound : idle_.end() - 1;
+  if (bound == idle_.end() && idle_.back()->isBound() &&
+      plans_.back()->plan.arenaBytes <= kSmallArena) {
+    if (idle_.size() < kMostInTurn && idle_.back()->wasBoundTo(inputs, outputs)) return nullptr;
+    taken = idle_.begin();
+  }
+  std::unique_ptr<ExecutionContext> context = std::move(*taken);
+  idle_.erase(taken);
   return context;
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/mutex.h"
@@ -32,8 +33,13 @@ class ContextPool {
   // The plan in force. There is one.
   const Plan& plan() const;
 
-  // A context that is idle; null when there is none.
-  std::unique_ptr<ExecutionContext> takeIdle();
+  // A context that is idle, if possible one that is bound to these buffers; null when there is
+  // none. Null, too, when a small plan runs with these and with other buffers in turn, as the two
+  // sides of a state are: another context takes less time then than binding one to other buffers
+  // each time.
+  std::unique_ptr<ExecutionContext> takeIdle(
+      std::span<const ExecutionContext::Buffer> inputs = {},
+      std::span<const ExecutionContext::Buffer> outputs = {});
   // A new context of the plan in force. Errors of building kernels.
   Result<std::unique_ptr<ExecutionContext>> make(threads::ThreadPool* pool) const;
   // Whether a context, taken when replacements() was `replaced`, is as a new one would be now.

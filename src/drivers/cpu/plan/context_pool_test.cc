@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <utility>
+#include <vector>
 
 namespace hearth::cpu {
 namespace {
@@ -44,6 +46,39 @@ TEST_F(ContextPoolTest, EachExecutionHasAContextAndTheNextOneUsesIt) {
   pool_.giveBack(std::move(first), 0);
   pool_.giveBack(std::move(second), 0);
   EXPECT_EQ(pool_.takeIdle().get(), kept);
+}
+
+// As the two sides of a state do.
+TEST_F(ContextPoolTest, BuffersThatComeInTurnHaveAContextEach) {
+  std::array<uint64_t, 3> memory{};
+  using Buffers = std::vector<ExecutionContext::Buffer>;
+  const auto run = [&](size_t side) {
+    const Buffers inputs = {{&memory[side], sizeof memory[side], true}};
+    Context context = pool_.takeIdle(inputs, inputs);
+    if (context == nullptr) context = take();
+    EXPECT_TRUE(context->run(inputs, inputs, nullptr, base::Deadline()));
+    EXPECT_TRUE(context->isBoundTo(inputs, inputs));
+    const ExecutionContext* const used = context.get();
+    pool_.giveBack(std::move(context), 0);
+    return used;
+  };
+  const ExecutionContext* const first = run(0);
+  EXPECT_EQ(run(1), first);
+  const std::vector<ExecutionContext::Buffer> zero = {{memory.data(), sizeof memory[0], true}};
+  EXPECT_EQ(pool_.takeIdle(zero, zero), nullptr);
+  pool_.giveBack(*pool_.make(nullptr), 0);
+  const ExecutionContext* const second = run(0);
+  EXPECT_NE(second, first);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(run(1), first);
+    EXPECT_EQ(run(0), second);
+  }
+  // Other buffers take the one that was used longest ago.
+  EXPECT_EQ(run(2), first);
+  EXPECT_EQ(run(0), second);
+  std::vector<Context> kept;
+  while (Context idle = pool_.takeIdle()) kept.push_back(std::move(idle));
+  EXPECT_EQ(kept.size(), 2u);
 }
 
 TEST_F(ContextPoolTest, ContextsOfAnEarlierPlanAreNotKept) {

@@ -165,15 +165,26 @@ Result<void*> ExecutionContext::staging(std::vector<Owned>* list, size_t index, 
   return owned.mapping.data();
 }
 
+void ExecutionContext::copyInputs(std::span<const Buffer> inputs) {
+  for (size_t i = 0; i < boundInputs_.size(); ++i) {
+    if (boundInputs_[i] == inputs[i].data) continue;
+    std::memcpy(boundInputs_[i], inputs[i].data, inputs[i].bytes);
+    copied += inputs[i].bytes;
+  }
+}
+
 Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+  if (isBoundTo(inputs, outputs)) {
+    copyInputs(inputs);
+    return {};
+  }
   bool changed = !isBound_;
+  isBound_ = false;
   for (size_t i = 0; i < boundInputs_.size(); ++i) {
     void* address = inputs[i].data;
     if (!isAligned(address) || isOverwritten(i, inputs[i], outputs) ||
         (!inputs[i].hasReadableTail && !tailIsInLastPage(address, inputs[i].bytes))) {
       HEARTH_ASSIGN(address, staging(&inputStaging_, i, inputs[i].bytes + kReadSlack));
-      std::memcpy(address, inputs[i].data, inputs[i].bytes);
-      copied += inputs[i].bytes;
     }
     changed |= boundInputs_[i] != address;
     boundInputs_[i] = address;
@@ -189,11 +200,17 @@ Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Bu
     changed |= boundOutputs_[i] != address;
     boundOutputs_[i] = address;
   }
-  if (!changed) return {};
-  resolveAddresses();
-  for (size_t n = 0; n < isSetUp_.size(); ++n)
-    if (touchesClient_[n]) isSetUp_[n] = false;
+  if (changed) {
+    resolveAddresses();
+    for (size_t n = 0; n < isSetUp_.size(); ++n)
+      if (touchesClient_[n]) isSetUp_[n] = false;
+    stepsAreSetUp_ = false;
+  }
+  std::swap(bound_, boundBefore_);
+  bound_.inputs.assign(inputs.begin(), inputs.end());
+  bound_.outputs.assign(outputs.begin(), outputs.end());
   isBound_ = true;
+  copyInputs(inputs);
   return {};
 }
 
@@ -274,15 +291,47 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
   if (!outgrown_.empty()) {
     outgrown_.clear();
     isSetUp_.assign(isSetUp_.size(), false);
+    stepsAreSetUp_ = false;
   }
   HEARTH_TRY(bind(inputs, outputs));
+  // A pool of one thread has nobody to share a run with.
+  if (pool != nullptr && pool->threadCount() == 1) pool = nullptr;
   const threads::ActiveRun active(pool);
   hal::Progress* const progress = hal::progressOfThread();
+  const bool isPlain = measurement == nullptr && progress == nullptr && !base::traceEnabled();
+  if (isPlain && stepsAreSetUp_)
+    HEARTH_TRY(runSteps(pool, deadline));
+  else
+    HEARTH_TRY(runNodes(pool, deadline, progress, measurement));
+  for (size_t i = 0; i < boundOutputs_.size(); ++i) {
+    if (outputs[i].data == nullptr || boundOutputs_[i] == outputs[i].data) continue;
+    std::memcpy(outputs[i].data, boundOutputs_[i], outputs[i].bytes);
+    copied += outputs[i].bytes;
+  }
+  return {};
+}
+
+Status ExecutionContext::missedDeadline(size_t node) const {
+  return fail(ErrorCode::kMissedDeadlineTransient, "The deadline passes before {}.",
+              plan_.nodes[node].name);
+}
+
+Status ExecutionContext::runSteps(threads::ThreadPool* pool, const base::Deadline& deadline) {
+  for (size_t n = 0; n < steps_.size(); ++n) {
+    if (deadline.hasPassed()) [[unlikely]]
+      return missedDeadline(n);
+    const Step& step = steps_[n];
+    HEARTH_TRY_CONTEXT(step.kernel->run(step.isSerial ? nullptr : pool),
+                       "while running operation {}", plan_.nodes[n].operation);
+  }
+  return {};
+}
+
+Status ExecutionContext::runNodes(threads::ThreadPool* pool, const base::Deadline& deadline,
+                                  hal::Progress* progress, const Measurement* measurement) {
   for (size_t n = 0; n < isSetUp_.size(); ++n) {
     if (progress != nullptr) progress->begins(n, isSetUp_.size());
-    if (deadline.hasPassed())
-      return fail(ErrorCode::kMissedDeadlineTransient, "The deadline passes before {}.",
-                  plan_.nodes[n].name);
+    if (deadline.hasPassed()) return missedDeadline(n);
     if (measurement != nullptr) {
       HEARTH_TRY_CONTEXT(runMeasured(n, pool, *measurement), "while running operation {}",
                          plan_.nodes[n].operation);
@@ -293,15 +342,18 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
       HEARTH_TRY(setUp(*kernels_, n, kernel));
       isSetUp_[n] = true;
     }
+    const bool isSerial = kernels_->choice(n).isSerial;
     base::TraceSpan span("kernel", plan_.nodes[n].name);
-    HEARTH_TRY_CONTEXT(kernel->run(kernels_->choice(n).isSerial ? nullptr : pool),
-                       "while running operation {}", plan_.nodes[n].operation);
+    HEARTH_TRY_CONTEXT(kernel->run(isSerial ? nullptr : pool), "while running operation {}",
+                       plan_.nodes[n].operation);
   }
-  for (size_t i = 0; i < boundOutputs_.size(); ++i) {
-    if (outputs[i].data == nullptr || boundOutputs_[i] == outputs[i].data) continue;
-    std::memcpy(outputs[i].data, boundOutputs_[i], outputs[i].bytes);
-    copied += outputs[i].bytes;
+  // Kernels that were set up with scratch memory that has been outgrown have to be set up again.
+  if (measurement != nullptr || !outgrown_.empty()) return {};
+  for (size_t n = steps_.size(); n < isSetUp_.size(); ++n) {
+    HEARTH_ASSIGN(Kernel* const kernel, kernels_->get(n));
+    steps_.push_back({kernel, kernels_->choice(n).isSerial});
   }
+  stepsAreSetUp_ = true;
   return {};
 }
 

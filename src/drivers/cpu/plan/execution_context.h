@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <utility>
@@ -11,6 +12,10 @@
 #include "drivers/cpu/plan/kernel_factory.h"
 #include "drivers/cpu/plan/plan.h"
 #include "memory/mapping.h"
+
+namespace hearth::hal {
+class Progress;
+}
 
 namespace hearth::cpu {
 
@@ -37,6 +42,8 @@ class ExecutionContext {
     void* data = nullptr;  // null: an output that the client does not want
     uint64_t bytes = 0;
     bool hasReadableTail = false;  // kReadSlack bytes behind it can be read
+
+    bool operator==(const Buffer&) const = default;
   };
   // A run that is measured. The context's own kernels are the first ones of the nodes; `choices`
   // says how each node runs, `others` has the other kernels, and `times` gets the nanoseconds of
@@ -55,7 +62,33 @@ class ExecutionContext {
              threads::ThreadPool* pool, const base::Deadline& deadline,
              const Measurement* measurement = nullptr);
 
+  // Whether the kernels are set up for some buffers.
+  bool isBound() const { return isBound_; }
+  // Whether the kernels are set up for these buffers, so that a run with them binds nothing.
+  bool isBoundTo(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const {
+    return isBound_ && bound_.areThese(inputs, outputs);
+  }
+  // The same of the buffers before the present ones, if there were any.
+  bool wasBoundTo(std::span<const Buffer> inputs, std::span<const Buffer> outputs) const {
+    const bool hasBuffers = !inputs.empty() || !outputs.empty();
+    return isBound_ && hasBuffers && boundBefore_.areThese(inputs, outputs);
+  }
+
  private:
+  struct Buffers {
+    std::vector<Buffer> inputs;
+    std::vector<Buffer> outputs;
+
+    bool areThese(std::span<const Buffer> otherInputs, std::span<const Buffer> otherOutputs) const {
+      return std::ranges::equal(inputs, otherInputs) && std::ranges::equal(outputs, otherOutputs);
+    }
+  };
+  // A node's kernel, and whether it runs on the calling thread alone.
+  struct Step {
+    Kernel* kernel;
+    bool isSerial;
+  };
+
   // Memory of the context, with its room in the budget of the thread that has made it.
   struct Owned {
     static Result<Owned> make(uint64_t bytes);
@@ -67,6 +100,13 @@ class ExecutionContext {
   ExecutionContext(const Plan& plan, std::shared_ptr<KernelFactory> kernels)
       : plan_(plan), kernels_(std::move(kernels)) {}
   Status bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
+  void copyInputs(std::span<const Buffer> inputs);
+  // Runs the nodes one after the other, building and setting up kernels where that is to be done.
+  Status runNodes(threads::ThreadPool* pool, const base::Deadline& deadline,
+                  hal::Progress* progress, const Measurement* measurement);
+  // Runs the nodes when that is done.
+  Status runSteps(threads::ThreadPool* pool, const base::Deadline& deadline);
+  Status missedDeadline(size_t node) const;
   void resolveAddresses();
   Status setUp(const KernelFactory& maker, size_t node, Kernel* kernel);
   Result<void*> workspaceFor(const KernelFactory& maker, size_t node);
@@ -94,7 +134,12 @@ class ExecutionContext {
   std::vector<bool> isSetUp_;               // by node
   // By graph input and output: whether the output may be written to the input's memory.
   std::vector<std::vector<bool>> mayOverwrite_;
+  // The buffers that the kernels are set up for, if any.
   bool isBound_ = false;
+  Buffers bound_;
+  Buffers boundBefore_;
+  std::vector<Step> steps_;     // by node; empty until all kernels have run
+  bool stepsAreSetUp_ = false;  // for those buffers
 };
 
 }  // namespace hearth::cpu
