@@ -55,7 +55,7 @@ Result<bool> addAvx2Depthwise(PlanBuilder* builder, const Convolution& convoluti
   layer.product.weightZero = isSigned ? 0 : builder->operand(g.filter).zeroPoint;
   const uint64_t numbers[] = {kDepthwiseTile, g.kernelHeight, g.kernelWidth, g.groups};
   HEARTH_TRY(addByteLayer(
-      builder, layer, numbers, "DEPTHWISE_CONV_2D", avx2DwconvBytes,
+      builder, layer, PackedLayout::kAvx2Depthwise, numbers, "DEPTHWISE_CONV_2D", avx2DwconvBytes,
       [](const ByteLayer<Avx2Depthwise>& c, uint8_t* bytes) {
         packAvx2Dwconv(c.layer.product, c.filter, c.bias,
                        c.factors(c.layer.product.channels).data(), c.layer.inputZero, bytes);

@@ -148,7 +148,8 @@ Result<bool> addAvx2Layer(PlanBuilder* builder, const Convolution& g, const char
   const size_t inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
   const std::vector<ChannelRange> parts = channelParts(g.groupOutputChannels, inputs);
   // Only packing the last part may read past the constant's end.
-  const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
+  const WeightPlace last =
+      WeightPlace::of(builder->currentOperation(), PackedLayout::kAvx2, parts.size() - 1);
   const uint8_t* const values = builder->constants().weightData(g.filter, last);
   const uint8_t* bias = nullptr;
   if (g.bias != UINT32_MAX) {
@@ -186,7 +187,7 @@ Result<bool> addAvx2Layer(PlanBuilder* builder, const Convolution& g, const char
     for (size_t i = 0; i < channels.count; ++i)
       c.factors.push_back(scales.input * filterScales.get()[i] / scales.output);
     c.weights = builder->weights();
-    c.place = {builder->currentOperation(), part};
+    c.place = WeightPlace::of(builder->currentOperation(), PackedLayout::kAvx2, part);
     const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};
     // The first number tells this packing from those of other kernels.
     const uint64_t parameters[] = {kAvx2Window, inputs, channels.count, channels.first};

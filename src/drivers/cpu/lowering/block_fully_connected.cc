@@ -73,7 +73,8 @@ void addPacked(PlanBuilder* builder, Creation c) {
   const size_t channelScales =
       layer.inputChannels / c.blockSize * (c.areScalesHalf ? sizeof(ops::Half) : sizeof(float));
   const std::vector<ChannelRange> parts = channelParts(layer.outputChannels, channelPairs);
-  const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
+  const WeightPlace last =
+      WeightPlace::of(builder->currentOperation(), PackedLayout::kInt4Panels, parts.size() - 1);
   const uint8_t* const pairs = builder->constants().weightData(layer.filter, last);
   const uint8_t* const scales = builder->constants().weightData(layer.blockScales, last);
   const uint8_t* const bias =
@@ -84,7 +85,7 @@ void addPacked(PlanBuilder* builder, Creation c) {
     c.pairs = pairs + first * channelPairs;
     c.scales = scales + first * channelScales;
     if (bias != nullptr) c.bias = reinterpret_cast<const float*>(bias) + first;
-    c.place = {builder->currentOperation(), part};
+    c.place = WeightPlace::of(builder->currentOperation(), PackedLayout::kInt4Panels, part);
     const uint32_t operands[] = {layer.filter, layer.blockScales, layer.bias};
     const uint64_t parameters[] = {layer.inputChannels, c.channels.count, first};
     c.packed = builder->packingSource(operands, parameters);
@@ -126,7 +127,7 @@ Status computeInPlace(const Creation& c, const Int4Weights& matrix, const float*
 }
 
 void addInPlace(PlanBuilder* builder, Creation c) {
-  c.place = {builder->currentOperation(), 0};
+  c.place = WeightPlace::of(builder->currentOperation(), PackedLayout::kInt4Sums);
   const uint32_t operands[] = {c.layer.filter, c.layer.blockScales};
   const uint64_t parameters[] = {c.layer.inputChannels, c.layer.outputChannels};
   c.packed = builder->packingSource(operands, parameters);

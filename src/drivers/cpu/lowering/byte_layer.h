@@ -39,11 +39,12 @@ struct ByteLayer : LayerPacking {
 
 // Adds the node of a layer whose geometry and product are set but for what quantises and what is
 // packed. bytesOf(product) are those of the packed weights, which pack(layer, bytes) writes;
-// makeKernel(layer) makes the kernel over them. `numbers` and the operands name the packing, and
-// `kind` the operation in reports.
+// makeKernel(layer) makes the kernel over them. `layout` is theirs, `numbers` and the operands name
+// the packing, and `kind` the operation in reports.
 template <typename Layer, typename BytesOf, typename Pack, typename MakeKernel>
-Status addByteLayer(PlanBuilder* builder, const Layer& layer, std::span<const uint64_t> numbers,
-                    const char* kind, BytesOf bytesOf, Pack pack, MakeKernel makeKernel) {
+Status addByteLayer(PlanBuilder* builder, const Layer& layer, PackedLayout layout,
+                    std::span<const uint64_t> numbers, const char* kind, BytesOf bytesOf, Pack pack,
+                    MakeKernel makeKernel) {
   auto creation = std::make_shared<ByteLayer<Layer>>();
   ByteLayer<Layer>& c = *creation;
   c.layer = layer;
@@ -61,7 +62,7 @@ Status addByteLayer(PlanBuilder* builder, const Layer& layer, std::span<const ui
   c.outputScale = scales.output;
   c.filterScales = scales.from(0, g.groups * g.groupOutputChannels);
   c.filterZero = filter.type == graph::OperandType::kTensorQuant8Asymm ? filter.zeroPoint : 0;
-  c.place = {builder->currentOperation(), 0};
+  c.place = WeightPlace::of(builder->currentOperation(), layout);
   c.filter = builder->constants().weightData(g.filter, c.place);
   if (g.bias != UINT32_MAX) {
     HEARTH_ASSIGN(const uint8_t* const bias, builder->constants().biasData(g.bias, c.place));

@@ -467,7 +467,10 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (isAfterWinograd) return true;
   HEARTH_ASSIGN(const bool isOnAvx2, addAvx2Layer(builder, g, "CONV_2D"));
   if (isOnAvx2) return true;
-  const WeightPlace place{builder->currentOperation(), 0};
+  const auto placeOf = [&](bool isOfWindows) {
+    return WeightPlace::of(builder->currentOperation(),
+                           isOfWindows ? PackedLayout::kXnnpackWindows : PackedLayout::kXnnpack);
+  };
   const bool isWindowed = wantsWindows(input.type, g);
   const Im2col gather(g, graph::elementSize(input.type),
                       input.type == OperandType::kTensorFloat32
@@ -483,7 +486,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     HEARTH_ASSIGN(addition, findFusedAddition(builder, g.activation));
   }
   HEARTH_ASSIGN(const std::shared_ptr<const Creation> first,
-                creationOf(builder, g, place, isWindowed, traits, addition));
+                creationOf(builder, g, placeOf(isWindowed), isWindowed, traits, addition));
   if (traits.guardInt8OneRowTail)
     builder->reserveWriteSlack(first->destination, g.groups * g.groupOutputChannels);
   CreateKernel create = onXnnpack(first, windows(isWindowed));
@@ -504,7 +507,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     if (isOwnFirst && pointerTableBytes(g) > kMostTableBytes) createOther = nullptr;
   } else if (canGatherWindows(input.type, g)) {
     HEARTH_ASSIGN(const std::shared_ptr<const Creation> other,
-                  creationOf(builder, g, {builder->currentOperation(), 1}, !isWindowed, traits));
+                  creationOf(builder, g, placeOf(!isWindowed), !isWindowed, traits));
     createOther = onXnnpack(other, windows(!isWindowed));
   }
   Node& node = builder->add(isOwnFirst ? "own" : "xnnpack", {first->source}, {first->destination});

@@ -203,7 +203,8 @@ Result<bool> addF16wLayer(PlanBuilder* builder, const Convolution& g, const char
   // memory, because the model's bytes are in memory, too.
   const std::vector<ChannelRange> parts =
       channelParts(g.groupOutputChannels, channelBytes, kChannelPart + 1);
-  const WeightPlace last = {builder->currentOperation(), static_cast<uint32_t>(parts.size() - 1)};
+  const WeightPlace last =
+      WeightPlace::of(builder->currentOperation(), PackedLayout::kHalf, parts.size() - 1);
   const uint8_t* const weights = builder->constants().weightData(halves, last);
   const uint8_t* bias = nullptr;
   if (g.bias != UINT32_MAX) {
@@ -227,7 +228,7 @@ Result<bool> addF16wLayer(PlanBuilder* builder, const Convolution& g, const char
       c.weights = reinterpret_cast<const uint16_t*>(weights + range.first * channelBytes);
     if (bias != nullptr) c.bias = reinterpret_cast<const float*>(bias) + range.first;
     c.store = builder->weights();
-    c.place = {builder->currentOperation(), part};
+    c.place = WeightPlace::of(builder->currentOperation(), PackedLayout::kHalf, part);
     const uint32_t operands[] = {g.filter, g.bias};
     // The element size tells this packing from that of the same layer in float32.
     const uint64_t parameters[] = {sizeof(uint16_t), channels, range.count, range.first};

@@ -162,7 +162,7 @@ Result<bool> addQs16Layer(PlanBuilder* builder, const Convolution& convolution, 
   const ops::QuantizedRange range = ops::quantizedActivationRange(g.activation, output);
   product.lowest = range.lowest;
   product.highest = range.highest;
-  c.place = {builder->currentOperation(), 0};
+  c.place = WeightPlace::of(builder->currentOperation(), PackedLayout::kQs16);
   c.filter = reinterpret_cast<const int8_t*>(builder->constants().weightData(g.filter, c.place));
   c.layer.bias.resize(c.layer.factors.size());
   if (g.bias != UINT32_MAX) {

@@ -48,7 +48,8 @@ Result<bool> addQs8Depthwise(PlanBuilder* builder, const Convolution& convolutio
   layer.product.channels = g.groups;
   const uint64_t numbers[] = {kDepthwiseTile, g.kernelHeight, g.kernelWidth, g.groups};
   HEARTH_TRY(addByteLayer(
-      builder, layer, numbers, "DEPTHWISE_CONV_2D", depthwisePackedBytes,
+      builder, layer, PackedLayout::kQs8Depthwise, numbers, "DEPTHWISE_CONV_2D",
+      depthwisePackedBytes,
       [](const ByteLayer<Qs8Depthwise>& c, uint8_t* bytes) {
         packDepthwise(c.layer.product, reinterpret_cast<const int8_t*>(c.filter), c.bias,
                       c.factors(c.layer.product.channels).data(), c.layer.inputZero, bytes);

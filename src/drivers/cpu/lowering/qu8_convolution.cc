@@ -120,7 +120,7 @@ Result<bool> addQu8Convolution(PlanBuilder* builder, const Convolution& convolut
   c.gemm.lowest = range.lowest;
   c.gemm.highest = range.highest;
   c.inputZero = input.zeroPoint;
-  c.place = {builder->currentOperation(), 0};
+  c.place = WeightPlace::of(builder->currentOperation(), PackedLayout::kVnni);
   c.filter = builder->constants().weightData(g.filter, c.place);
   if (g.bias != UINT32_MAX)
     c.bias = reinterpret_cast<const int32_t*>(builder->constants().weightData(g.bias, c.place));

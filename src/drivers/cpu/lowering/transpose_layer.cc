@@ -426,7 +426,7 @@ Result<bool> addTransposeLayer(PlanBuilder* builder,
   // Computed in XNNPACK's order, so that results are equal to XNNPACK's.
   for (size_t i = 0; i < geometry.output.channels; ++i)
     c.factors.push_back(scales.input * filterScales.get()[i] / scales.output);
-  c.place = {builder->currentOperation(), 0};
+  c.place = WeightPlace::of(builder->currentOperation(), PackedLayout::kTranspose);
   c.filter = builder->constants().weightData(operation.inputs[1], c.place);
   if (bias != UINT32_MAX) {
     HEARTH_ASSIGN(c.bias, builder->constants().biasData(bias, c.place));

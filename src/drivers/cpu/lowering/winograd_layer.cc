@@ -148,8 +148,9 @@ Result<bool> addWinogradLayer(PlanBuilder* builder, const Convolution& g) {
   layer.product.isSigned = isSigned;
   // The first number tells this packing from those of other kernels.
   const uint64_t numbers[] = {layer.product.points(), g.groupInputChannels, g.groupOutputChannels};
+  const PackedLayout layout = *side == 2 ? PackedLayout::kWinograd2 : PackedLayout::kWinograd4;
   HEARTH_TRY(addByteLayer(
-      builder, layer, numbers, "CONV_2D", avx2WinogradBytes,
+      builder, layer, layout, numbers, "CONV_2D", avx2WinogradBytes,
       [](const ByteLayer<WinogradLayer>& c, uint8_t* bytes) {
         packAvx2Winograd(c.layer.product, c.filter, c.filterZero, c.layer.inputZero, c.bias,
                          c.factors(c.layer.product.columns).data(), bytes);

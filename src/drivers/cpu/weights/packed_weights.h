@@ -27,11 +27,34 @@ struct xnn_weights_cache_look_up_key;
 
 namespace hearth::cpu {
 
+// How packed weights lie in memory. Which layout a layer reads may depend on its shapes, and a
+// model may run with several shapes on the same packed weights.
+enum class PackedLayout : uint32_t {
+  kXnnpack,
+  kXnnpackWindows,  // XNNPACK's for a product over gathered windows
+  kVnni,
+  kAvx2,
+  kWinograd2,
+  kWinograd4,
+  kQs8Depthwise,
+  kAvx2Depthwise,
+  kTranspose,
+  kHalf,
+  kQs16,
+  kInt4Panels,
+  kInt4Sums,
+};
+
 // Where weights are used. XNNPACK's own key (seed and two pointers) cannot tell apart tied weights
 // with different scales, so the driver names the place before each creation call.
 struct WeightPlace {
   uint32_t operation = 0;  // index in the subgraph; kConstants: `role` is an operand
   uint32_t role = 0;       // tells several packings of one operation apart
+
+  // The place of a part of a layer in a layout. There are fewer parts than 2^24.
+  static constexpr WeightPlace of(uint32_t operation, PackedLayout layout, size_t part = 0) {
+    return {operation, static_cast<uint32_t>(layout) << 24 | static_cast<uint32_t>(part)};
+  }
   auto operator<=>(const WeightPlace&) const = default;
 
   // Operation of constants that are kept as they are, for kernels that pack them at each start.
