@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/specialized_model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "ops/control_flow.h"
+#include "ops/operation.h"
+
+namespace hearth::ops {
+namespace {
+
+using graph::Lifetime;
+
+// Values of shape arithmetic have a few elements; larger ones are computed when the model runs.
+constexpr uint64_t kMaximumValueBytes = uint64_t{64} << 10;
+
+// Whether running the operation again gives the same result and asks nobody but this library.
+bool isPure(OperationType type) {
+  switch (type) {
+    case OperationType::kIf:
+    case OperationType::kWhile:
+    case OperationType::kCustom:
+    case OperationType::kRandomMultinomial:
+    case OperationType::kRandomUniform:
+    case OperationType::kRandomStandardNormal:
+    case OperationType::kMultinomial:
+      return false;
+    default:
+      return !graph::isDriverCode(type);
+  }
+}
+
+bool isOfIntegers(OperandType type) {
+  switch (type) {
+    case OperandType::kInt32:
+    case OperandType::kUint32:
+    case OperandType::kBool:
+    case OperandType::kTensorInt32:
+    case OperandType::kTensorUint32:
+    case OperandType::kTensorInt64:
+    case OperandType::kTensorUint64:
+    case OperandType::kTensorBool8:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Deeper control flow is left to the interpreter, as are models that refer to their subgraphs more
+// often: each reference is looked at, and each level may double their number.
+constexpr unsigned kDeepest = 8;
+constexpr uint32_t kMostNested = 256;
+
+// Specialises one subgraph of a model.
+class Specializer {
+ public:
+  // `made` begins as a copy of `model`; `isOnlyUse` says whether nothing else refers to the
+  // subgraph. `allowance` is how many subgraphs may still be looked at.
+  Specializer(const graph::Model& model, uint32_t subgraph, unsigned depth, bool isOnlyUse,
+              uint32_t* allowance, graph::Model* made)
+      : original_(model),
+        subgraph_(model.subgraphs[subgraph]),
+        index_(subgraph),
+        depth_(depth),
+        isOnlyUse_(isOnlyUse),
+        allowance_(allowance),
+        model_(made),
+        states_(subgraph_.operands.size()) {}
+
+  Status run(std::span<const graph::Dimensions> inputs) {
+    const graph::Subgraph& main = subgraph_;
+    if (inputs.size() != main.inputs.size())
+      return fail(ErrorCode::kBadData, "There are shapes of {} inputs, the model has {}.",
+                  inputs.size(), main.inputs.size());
+    for (size_t k = 0; k < main.operands.size(); ++k) {
+      states_[k].dimensions = main.operands[k].dimensions;
+      states_[k].isKnown = graph::isFullySpecified(main.operands[k]);
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) HEARTH_TRY(setInput(i, inputs[i]));
+    for (uint32_t o = 0; o < main.operations.size(); ++o)
+      HEARTH_TRY_CONTEXT(step(o), "while inferring the shapes of operation {}", o);
+    return {};
+  }
+
+  // The dimensions of the subgraph's outputs.
+  std::vector<Dimensions> outputDimensions() const {
+    std::vector<Dimensions> dimensions;
+    for (const uint32_t output : subgraph_.outputs)
+      dimensions.push_back(states_[output].dimensions);
+    return dimensions;
+  }
+
+  // Writes the result to the model.
+  void finish() {
+    graph::Subgraph& main = model_->subgraphs[index_];
+    for (size_t k = 0; k < states_.size(); ++k) {
+      graph::Operand& operand = main.operands[k];
+      const State& state = states_[k];
+      if (operand.isConstant() || !operand.hasValue() || graph::isScalar(operand.type) ||
+          operand.lifetime == Lifetime::kSubgraph || !state.isKnown)
+        continue;
+      if (std::ranges::contains(state.dimensions, 0u)) continue;  // 0 means that it is unknown
+      operand.dimensions = state.dimensions;
+      operand.isRankZeroTensor = state.dimensions.empty();
+      if (state.isDerived && operand.lifetime == Lifetime::kTemporary) setConstant(&operand, state);
+    }
+    if (operations_.size() == main.operations.size()) return;
+    std::vector<graph::Operation> kept;
+    for (const uint32_t index : operations_) kept.push_back(std::move(main.operations[index]));
+    main.operations = std::move(kept);
+  }
+
+  // The operations that are left, those of nested subgraphs behind the subgraph's own.
+  std::vector<uint32_t> takeOperations() {
+    operations_.insert(operations_.end(), nestedOperations_.begin(), nestedOperations_.end());
+    return std::move(operations_);
+  }
+
+ private:
+  // What is known of an operand.
+  struct State {
+    Dimensions dimensions;
+    bool isKnown = false;  // `dimensions` are complete
+    // Whether it follows from shapes; then it has a value.
+    bool isDerived = false;
+    std::vector<uint64_t> value;  // memory of the elements, aligned for all types
+  };
+
+  Status setInput(size_t position, const graph::Dimensions& given) {
+    const graph::Operand& operand = subgraph_.operands[subgraph_.inputs[position]];
+    if (graph::isScalar(operand.type)) return {};
+    bool fits = operand.dimensions.empty() ? !operand.isRankZeroTensor || given.empty()
+                                           : operand.dimensions.size() == given.size();
+    for (size_t i = 0; fits && i < operand.dimensions.size(); ++i)
+      fits = operand.dimensions[i] == 0 || operand.dimensions[i] == given[i];
+    if (!fits)
+      return fail(ErrorCode::kBadData, "Input {} is {}, its shape cannot be {}.", position,
+                  graph::describe(operand), graph::describeDimensions(given));
+    if (std::ranges::contains(given, 0u))
+      return fail(ErrorCode::kUnsupported, "Input {} has no elements.", position);
+    State& state = states_[subgraph_.inputs[position]];
+    state.dimensions = given;
+    state.isKnown = true;
+    return {};
+  }
+
+  Status step(uint32_t index) {
+    const graph::Operation& operation = subgraph_.operations[index];
+    const OperationDefinition* const definition = findOperation(operation.type);
+    if (definition == nullptr)
+      return fail(ErrorCode::kUnsupported, "{} has no kernel.", graph::nameOf(operation.type));
+    if (operation.type == OperationType::kIf || operation.type == OperationType::kWhile)
+      return stepInto(index, operation);
+    makeContext(original_, subgraph_, operation, &context_);
+    bool areValuesKnown = true;
+    bool isDerived =
+        operation.type == OperationType::kShape || operation.type == OperationType::kRank;
+    for (size_t i = 0; i < operation.inputs.size(); ++i) {
+      State& state = states_[operation.inputs[i]];
+      Tensor& input = context_.inputs[i];
+      input.dimensions = state.dimensions;
+      input.hasKnownShape = state.isKnown;
+      if (state.isDerived) input.data = state.value.data();
+      isDerived |= state.isDerived;
+      areValuesKnown &= !input.isPresent || input.data != nullptr || state.isDerived;
+    }
+    if (operation.type == OperationType::kShape || operation.type == OperationType::kRank)
+      areValuesKnown = true;  // they read no elements
+    HEARTH_TRY(realign());
+    HEARTH_TRY(definition->prepare(context_));
+    for (size_t i = 0; i < operation.outputs.size(); ++i) {
+      const Tensor& output = context_.outputs[i];
+      if (!output.isPresent) continue;
+      if (!output.hasKnownShape)
+        return fail(ErrorCode::kUnsupported, "The shape of output {} of {} stays unknown.", i,
+                    context_.describe());
+      states_[operation.outputs[i]].dimensions = output.dimensions;
+      states_[operation.outputs[i]].isKnown = true;
+    }
+    const bool isComputed = areValuesKnown && isPure(operation.type) &&
+                            isWorthComputing(isDerived) && compute(*definition);
+    // Outputs of the model are written by their operations in any case.
+    const bool isOutput = std::ranges::any_of(operation.outputs, [&](uint32_t output) {
+      return subgraph_.operands[output].lifetime == Lifetime::kSubgraphOutput;
+    });
+    if (!isComputed || isOutput) operations_.push_back(index);
+    return {};
+  }
+
+  // IF and WHILE: their subgraphs tell the shapes.
+  Status stepInto(uint32_t index, const graph::Operation& operation) {
+    const bool isIf = operation.type == OperationType::kIf;
+    const size_t first = isIf ? kIfFirstInput : kWhileFirstInput;
+    std::vector<Dimensions> inputs;
+    for (size_t i = first; i < operation.inputs.size(); ++i) {
+      const State& state = states_[operation.inputs[i]];
+      if (!subgraph_.operands[operation.inputs[i]].hasValue() || !state.isKnown)
+        return fail(ErrorCode::kUnsupported, "Input {} of {} is omitted.", i,
+                    graph::nameOf(operation.type));
+      inputs.push_back(state.dimensions);
+    }
+    std::vector<std::vector<Dimensions>> outputs;
+    for (size_t i = isIf ? kIfThen : kWhileCondition; i < first; ++i) {
+      const uint32_t target = subgraph_.operands[operation.inputs[i]].subgraphIndex;
+      if (depth_ == kDeepest || (*allowance_)-- == 0)
+        return fail(ErrorCode::kUnsupported, "The model has too much nested control flow.");
+      // A subgraph with several callers has to suit them all.
+      const bool isOnlyUse = isOnlyUse_ && isReferredToOnce(target);
+      Specializer nested(original_, target, depth_ + 1, isOnlyUse, allowance_, model_);
+      HEARTH_TRY_CONTEXT(nested.run(inputs), "in subgraph {}", target);
+      outputs.push_back(nested.outputDimensions());
+      if (!isOnlyUse) continue;
+      nested.finish();
+      const std::vector<uint32_t> left = nested.takeOperations();
+      nestedOperations_.insert(nestedOperations_.end(), left.begin(), left.end());
+    }
+    if (outputs.back() != (isIf ? outputs.front() : inputs))
+      return fail(ErrorCode::kUnsupported, "The shapes of the outputs of {} depend on values.",
+                  graph::nameOf(operation.type));
+    for (size_t i = 0; i < operation.outputs.size(); ++i) {
+      states_[operation.outputs[i]].dimensions = outputs.back()[i];
+      states_[operation.outputs[i]].isKnown = true;
+    }
+    operations_.push_back(index);
+    return {};
+  }
+
+  bool isReferredToOnce(uint32_t target) const {
+    size_t count = 0;
+    for (const graph::Subgraph& subgraph : original_.subgraphs)
+      count += static_cast<size_t>(
+          std::ranges::count_if(subgraph.operands, [&](const graph::Operand& operand) {
+            return operand.lifetime == Lifetime::kSubgraph && operand.subgraphIndex == target;
+          }));
+    return count == 1;
+  }
+
+  // Kernels read elements by typed pointers; constants of files may lie anywhere.
+  Status realign() {
+    realigned_.clear();
+    for (Tensor& input : context_.inputs) {
+      const size_t size = std::max<size_t>(1, graph::elementSize(input.type()));
+      if (input.data == nullptr || reinterpret_cast<uintptr_t>(input.data) % size == 0) continue;
+      const uint64_t bytes = bytesOf(input);
+      // Shapes, axes and such; weights are left to who runs the operation.
+      if (bytes > kMaximumValueBytes) continue;
+      realigned_.emplace_back((bytes + 7) / 8);
+      std::memcpy(realigned_.back().data(), input.data, bytes);
+      input.data = realigned_.back().data();
+    }
+    return {};
+  }
+
+  static uint64_t bytesOf(const Tensor& tensor) {
+    return tensor.elementCount() * graph::elementSize(*tensor.operand);
+  }
+
+  // Constants of other types are weights, which the driver folds in a way of its own.
+  bool isWorthComputing(bool isDerived) const {
+    const bool areSmall = std::ranges::all_of(context_.outputs, [&](const Tensor& output) {
+      return !output.isPresent ||
+             (output.type() != OperandType::kTensorInt4 && bytesOf(output) <= kMaximumValueBytes &&
+              bytesOf(output) != 0 && (isDerived || isOfIntegers(output.type())));
+    });
+    return areSmall && std::ranges::all_of(context_.inputs, [&](const Tensor& input) {
+             return isDerived || bytesOf(input) <= kMaximumValueBytes;
+           });
+  }
+
+  // Computes the outputs of the current operation. False where that fails; running the model then
+  // tells why.
+  bool compute(const OperationDefinition& definition) {
+    const graph::Operation& operation = *context_.operation;
+    std::vector<std::vector<uint64_t>> values(context_.outputs.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!context_.outputs[i].isPresent) continue;
+      values[i].resize((bytesOf(context_.outputs[i]) + 7) / 8);
+      context_.outputs[i].data = values[i].data();
+    }
+    if (!definition.execute(context_)) return false;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!context_.outputs[i].isPresent) continue;
+      State& state = states_[operation.outputs[i]];
+      state.isDerived = true;
+      state.value = std::move(values[i]);
+    }
+    return true;
+  }
+
+  void setConstant(graph::Operand* operand, const State& state) {
+    uint64_t bytes = graph::elementSize(*operand);
+    for (const uint32_t dimension : state.dimensions) bytes *= dimension;
+    std::vector<uint8_t>& all = model_->constantBytes;
+    all.resize((all.size() + 7) / 8 * 8);
+    operand->lifetime = Lifetime::kConstantCopy;
+    operand->location = {0, all.size(), bytes};
+    const auto* const first = reinterpret_cast<const uint8_t*>(state.value.data());
+    all.insert(all.end(), first, first + bytes);
+  }
+
+  const graph::Model& original_;
+  const graph::Subgraph& subgraph_;
+  const uint32_t index_;
+  const unsigned depth_;
+  const bool isOnlyUse_;
+  uint32_t* const allowance_;
+  graph::Model* const model_;
+  std::vector<State> states_;  // by operand
+  std::vector<uint32_t> operations_;
+  std::vector<uint32_t> nestedOperations_;
+  OperationContext context_;
+  std::vector<std::vector<uint64_t>> realigned_;  // constants of the current operation
+};
+
+}  // namespace
+
+Result<SpecializedModel> specialize(const graph::Model& model,
+                                    std::span<const graph::Dimensions> inputs) {
+  const auto made = std::make_shared<graph::Model>(model);
+  uint32_t allowance = kMostNested;
+  Specializer main(model, 0, 0, true, &allowance, made.get());
+  HEARTH_TRY(main.run(inputs));
+  main.finish();
+  return SpecializedModel{made, main.takeOperations()};
+}
+
+}  // namespace hearth::ops

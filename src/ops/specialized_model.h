@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model for known shapes of its inputs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/model.h"
+
+namespace hearth::ops {
+
+struct SpecializedModel {
+  // The model, in which operands have the dimensions that the inputs give them. What depends on
+  // shapes alone (SHAPE and arithmetic on it) is computed: its results are constants, and its
+  // operations are gone. This holds for the main subgraph and for those to which one IF or WHILE
+  // refers; others stay as they are.
+  std::shared_ptr<const graph::Model> model;
+  // The operations that are left, as indices in the main subgraph of the original; behind them
+  // those of the other subgraphs. Results with equal lists have the same operations.
+  std::vector<uint32_t> operations;
+};
+
+// Specialises a model that passed graph::validate() and validateOperations() for the dimensions of
+// its main subgraph's inputs: one entry for each, complete, with no dimension of 0; empty for a
+// scalar. The result shares the pools of `model` and needs it
+// no longer. Errors: kUnsupported where a shape depends on values that are known only at run time
+// (isNeedsRuntimeValue()) or on which branch is taken, where an operation has no definition, and
+// where an input has no elements; kBadData where shapes or values contradict each other.
+Result<SpecializedModel> specialize(const graph::Model& model,
+                                    std::span<const graph::Dimensions> inputs);
+
+}  // namespace hearth::ops
