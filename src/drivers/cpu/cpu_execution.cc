@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "drivers/cpu/plan/execution_context.h"
+#include "drivers/cpu/plan/run_limits.h"
 #include "drivers/cpu/prepared_model.h"
 
 namespace hearth::cpu {
@@ -52,6 +53,8 @@ class CpuExecution final : public hal::Execution {
     }
     const auto start = std::chrono::steady_clock::now();
     const uint64_t copied = ExecutionContext::copiedBytes();
+    const RunLimits limits{deadline, request_.loopTimeout};
+    const RunLimitsScope scope(limits);
     result.status = prepared_->run(inputs_, outputs_, deadline);
     result.copiedBytes = ExecutionContext::copiedBytes() - copied;
     if (!result.status) return result;

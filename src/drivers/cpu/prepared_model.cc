@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -53,6 +54,13 @@ class PackingTurn {
     });
   }
 };
+
+bool hasControlFlow(const graph::Model& model) {
+  return std::ranges::any_of(model.main().operations, [](const graph::Operation& operation) {
+    return operation.type == graph::OperationType::kIf ||
+           operation.type == graph::OperationType::kWhile;
+  });
+}
 
 bool overlap(std::span<const ExecutionContext::Buffer> inputs,
              std::span<const ExecutionContext::Buffer> outputs) {
@@ -141,6 +149,8 @@ CpuPreparedModel::~CpuPreparedModel() {
 }
 
 ModelParts CpuPreparedModel::parts() const {
+  // Saved constants are those of the main subgraph.
+  if (hasControlFlow(*model_)) return {model_, nullptr, nullptr, {}, {}};
   const std::lock_guard lock(mutex_);
   return {model_, &contexts_.plan(), weights_.get(), referenceOnly_, savedChoices_};
 }

@@ -27,7 +27,7 @@ Result<std::optional<FusedAddition>> findFusedAddition(PlanBuilder* builder,
       !builder->canTakeOver(addition.operation))
     return std::nullopt;
   const ops::OperationContext context =
-      ops::makeContext(builder->model(), builder->model().main(), reader);
+      ops::makeContext(builder->model(), builder->subgraph(), reader);
   HEARTH_ASSIGN(const ops::FusedActivation last, ops::parseActivation(context, 2));
   addition.range = ops::activationRange(last);
   return addition;

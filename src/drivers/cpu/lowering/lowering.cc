@@ -9,6 +9,7 @@
 
 #include "drivers/cpu/lowering/attention.h"
 #include "drivers/cpu/lowering/batch_matmul.h"
+#include "drivers/cpu/lowering/control_flow.h"
 #include "drivers/cpu/lowering/convolution.h"
 #include "drivers/cpu/lowering/elementwise.h"
 #include "drivers/cpu/lowering/float_functions.h"
@@ -194,7 +195,7 @@ Result<bool> lowerSub(PlanBuilder* builder) {
       builder->canTakeOver(*square)) {
     const graph::Operation& operation = builder->operation(*square);
     const ops::OperationContext context =
-        ops::makeContext(builder->model(), builder->model().main(), operation);
+        ops::makeContext(builder->model(), builder->subgraph(), operation);
     HEARTH_ASSIGN(const ops::FusedActivation last, ops::parseActivation(context, 2));
     HEARTH_ASSIGN(const bool isDone,
                   addBinary(builder, xnn_binary_squared_difference, inputOf(builder, 0),
@@ -427,6 +428,8 @@ constexpr Entry kLowerings[] = {
     {OperationType::kCast, lowerShared},
     {OperationType::kSign, lowerOrTable<lowerOrShareNumbers<lowerSign>>},
     {OperationType::kReshape, lowerReshape},
+    {OperationType::kIf, addIf},
+    {OperationType::kWhile, addWhile},
     {OperationType::kSqueeze, lowerReshape},
     {OperationType::kExpandDims, lowerReshape},
     {OperationType::kConcatenation, lowerConcatenation},

@@ -357,4 +357,10 @@ Status ExecutionContext::runNodes(threads::ThreadPool* pool, const base::Deadlin
   return {};
 }
 
+Status ExecutionContext::runInside(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                                   threads::ThreadPool* pool, const base::Deadline& deadline) {
+  const hal::ProgressScope silent(nullptr);
+  return run(inputs, outputs, pool, deadline);
+}
+
 }  // namespace hearth::cpu

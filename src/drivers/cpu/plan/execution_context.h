@@ -37,6 +37,12 @@ class ExecutionContext {
   // The memory of the activations, for a caller that populates its pages ahead of the first run.
   const std::shared_ptr<const memory::Mapping>& arena() const { return arena_; }
 
+  // Whether a graph output may be written to the memory of an input without a copy of the input.
+  bool mayOverwrite(size_t input, size_t output) const {
+    return input >= mayOverwrite_.size() || output >= mayOverwrite_[input].size() ||
+           mayOverwrite_[input][output];
+  }
+
   // One graph input or output in the client's memory.
   struct Buffer {
     void* data = nullptr;  // null: an output that the client does not want
@@ -61,6 +67,9 @@ class ExecutionContext {
   Status run(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
              threads::ThreadPool* pool, const base::Deadline& deadline,
              const Measurement* measurement = nullptr);
+  // The same within a run of another context, whose progress alone counts.
+  Status runInside(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                   threads::ThreadPool* pool, const base::Deadline& deadline);
 
   // Whether the kernels are set up for some buffers.
   bool isBound() const { return isBound_; }

@@ -6,9 +6,19 @@
 #include "drivers/cpu/kernels/pad_kernel.h"
 #include "drivers/cpu/kernels/shared_kernel.h"
 #include "drivers/cpu/plan/constant_folding.h"
+#include "drivers/cpu/plan/nested_graph.h"
 #include "drivers/cpu/platform/host_facts.h"
+#include "ops/control_flow.h"
 
 namespace hearth::cpu {
+namespace {
+
+// Deeper control flow is interpreted, as is a model that refers to its subgraphs more often: each
+// reference is a plan of its own, and each level may double their number.
+constexpr unsigned kDeepest = 8;
+constexpr uint32_t kMostNested = 256;
+
+}  // namespace
 
 uint64_t tensorBytes(const ops::Tensor& tensor) {
   const uint64_t count = tensor.elementCount();
@@ -17,13 +27,19 @@ uint64_t tensorBytes(const ops::Tensor& tensor) {
 }
 
 PlanBuilder::PlanBuilder(const graph::Model& model, PackedWeights* weights,
-                         std::set<uint32_t> referenceOnly, PreparedCustoms customs)
+                         std::set<uint32_t> referenceOnly, PreparedCustoms customs,
+                         PlannedSubgraph planned)
     : model_(model),
-      subgraph_(model.main()),
+      planned_(std::move(planned)),
+      subgraph_(model.subgraphs[planned_.index]),
       weights_(weights),
       referenceOnly_(std::move(referenceOnly)),
-      constants_(model, weights),
-      customs_(std::move(customs)) {}
+      constants_(model, weights, planned_.index),
+      customs_(std::move(customs)),
+      allowance_(kMostNested) {
+  for (uint32_t g = 0; g < planned_.index; ++g)
+    firstOperation_ += static_cast<uint32_t>(model.subgraphs[g].operations.size());
+}
 
 Result<KernelTraits> PlanBuilder::traits() {
   const Result<SelfTestResult>& tested = selfTest();
@@ -57,6 +73,10 @@ Status PlanBuilder::build() {
   }
   for (size_t i = 0; i < subgraph_.inputs.size(); ++i) {
     const uint32_t index = subgraph_.inputs[i];
+    if (!planned_.inputs.empty()) {
+      tensors_[index].dimensions = planned_.inputs[i];
+      tensors_[index].hasKnownShape = true;
+    }
     if (!tensors_[index].hasKnownShape)
       return fail(ErrorCode::kUnsupported, "The shape of input {} is known only at run time.", i);
     Value value;
@@ -82,9 +102,9 @@ Status PlanBuilder::infer(const graph::Operation& operation) {
   if (definition == nullptr)
     return fail(ErrorCode::kUnsupported, "Operation {} is {}, which has no kernel.", operation_,
                 graph::nameOf(operation.type));
+  nested_.clear();
   if (operation.type == graph::OperationType::kIf || operation.type == graph::OperationType::kWhile)
-    return fail(ErrorCode::kUnsupported, "{} decides at run time what is computed.",
-                graph::nameOf(operation.type));
+    return inferNested(operation);
   ops::makeContext(model_, subgraph_, operation, &context_);
   for (size_t i = 0; i < operation.inputs.size(); ++i) {
     const ops::Tensor& known = tensors_[operation.inputs[i]];
@@ -114,6 +134,51 @@ Status PlanBuilder::infer(const graph::Operation& operation) {
   return {};
 }
 
+// Plans the subgraphs of IF or WHILE: their outputs are those of the operation.
+Status PlanBuilder::inferNested(const graph::Operation& operation) {
+  const bool isIf = operation.type == graph::OperationType::kIf;
+  const size_t first = isIf ? ops::kIfFirstInput : ops::kWhileFirstInput;
+  ops::makeContext(model_, subgraph_, operation, &context_);
+  std::vector<graph::Dimensions> inputs;
+  for (size_t i = 0; i < operation.inputs.size(); ++i) {
+    const ops::Tensor& known = tensors_[operation.inputs[i]];
+    context_.inputs[i].dimensions = known.dimensions;
+    context_.inputs[i].hasKnownShape = known.hasKnownShape;
+    if (i < first) continue;
+    if (!known.isPresent || known.elementCount() == 0)
+      return fail(ErrorCode::kUnsupported, "Input {} of {} has no elements.", i,
+                  context_.describe());
+    inputs.push_back(known.dimensions);
+  }
+  if (isIf && tensors_[operation.inputs[ops::kIfCondition]].elementCount() != 1)
+    return fail(ErrorCode::kBadData, "The condition of IF has not exactly one element.");
+  uint32_t* const allowance = planned_.allowance != nullptr ? planned_.allowance : &allowance_;
+  for (size_t i = isIf ? ops::kIfThen : ops::kWhileCondition; i < first; ++i) {
+    if (planned_.depth == kDeepest || (*allowance)-- == 0)
+      return fail(ErrorCode::kUnsupported, "The model has too much nested control flow.");
+    HEARTH_ASSIGN(auto nested, NestedGraph::create(model_,
+                                                   {operand(operation.inputs[i]).subgraphIndex,
+                                                    inputs, planned_.depth + 1, allowance},
+                                                   weights_));
+    nested_.push_back(std::move(nested));
+  }
+  if (!isIf && nested_[0]->outputBytes() != std::vector<uint64_t>{1})
+    return fail(ErrorCode::kBadData, "The condition of WHILE has not exactly one element.");
+  const std::vector<graph::Dimensions>& outputs = nested_.back()->outputDimensions();
+  // One plan is for one shape of each tensor.
+  if (outputs != (isIf ? nested_[0]->outputDimensions() : inputs))
+    return fail(ErrorCode::kUnsupported,
+                "The shapes of the outputs of {} are known only at run time.", context_.describe());
+  for (size_t i = 0; i < operation.outputs.size(); ++i) {
+    ops::Tensor& output = context_.outputs[i];
+    if (!output.isPresent) continue;
+    HEARTH_TRY(context_.setOutputDimensions(i, outputs[i]));
+    tensors_[operation.outputs[i]].dimensions = output.dimensions;
+    tensors_[operation.outputs[i]].hasKnownShape = true;
+  }
+  return {};
+}
+
 bool PlanBuilder::canTakeOver(uint32_t index) {
   const graph::Operation& later = operation(index);
   if (isReferenceOnly(index) || later.outputs.size() != 1) return false;
@@ -134,13 +199,17 @@ Status PlanBuilder::lower() {
   bool hasEmptyTensor = false;
   for (const auto* list : {&context_.inputs, &context_.outputs})
     for (const ops::Tensor& tensor : *list)
-      hasEmptyTensor |= tensor.isPresent && tensor.elementCount() == 0;
+      hasEmptyTensor |= tensor.isPresent && tensor.elementCount() == 0 &&
+                        tensor.operand->lifetime != graph::Lifetime::kSubgraph;
   if (!done && !hasEmptyTensor && !referenceOnly_.contains(operation_)) {
     const Lowering lowering = findLowering(context_.operation->type);
     if (lowering != nullptr) {
       HEARTH_ASSIGN(done, lowering(this));
     }
   }
+  if (!done && !nested_.empty())
+    return fail(ErrorCode::kUnsupported, "{} decides at run time what is computed.",
+                context_.describe());
   if (!done) addOperation("reference", context_);
   kernels_[operation_] = plan_.nodes.size() == before ? "none" : plan_.nodes.back().kernel;
   return {};

@@ -28,15 +28,28 @@ namespace hearth::cpu {
 // the model call nothing of the program, so they may be made under locks.
 using PreparedCustoms = std::map<uint32_t, std::shared_ptr<const ops::PreparedCustom>>;
 
+class NestedGraph;
+
+// Which subgraph a plan is of: the main one, whose shapes the model tells, or another, with the
+// dimensions that its inputs have.
+struct PlannedSubgraph {
+  uint32_t index = 0;
+  std::vector<graph::Dimensions> inputs;  // empty: those of the model
+  unsigned depth = 0;                     // of the nesting; 0 is the main subgraph
+  // How many subgraphs may still be planned, for all plans that are made together; null: as many as
+  // a model may have.
+  uint32_t* allowance = nullptr;
+};
+
 // Collects the values and nodes of an execution graph. Used by one thread. The model must outlive
 // the plan.
 class PlanBuilder {
  public:
   // `customs` are those of an earlier plan of the model.
   PlanBuilder(const graph::Model& model, PackedWeights* weights, std::set<uint32_t> referenceOnly,
-              PreparedCustoms customs = {});
+              PreparedCustoms customs = {}, PlannedSubgraph planned = {});
 
-  // Lowers the whole main subgraph. Error: kUnsupported when shapes or branches are known only at
+  // Lowers the whole subgraph. Error: kUnsupported when shapes or branches are known only at
   // run time; that of a lowering.
   Status build();
 
@@ -56,7 +69,10 @@ class PlanBuilder {
   // The self-test's result: which int8 convolutions go wrong on this CPU.
   Result<KernelTraits> traits();
   PackedWeights* weights() const { return weights_; }
-  uint32_t currentOperation() const { return operation_; }
+  const graph::Subgraph& subgraph() const { return subgraph_; }
+  // The number of the current operation in places of packed weights: no other operation of the
+  // model has it.
+  uint32_t currentOperation() const { return firstOperation_ + operation_; }
   const graph::Operand& operand(uint32_t index) const { return subgraph_.operands[index]; }
 
   // Inferred shape of an operand that the current operation touches or an earlier one wrote.
@@ -134,17 +150,23 @@ class PlanBuilder {
   bool canTakeOver(uint32_t operation);
   void takeOver(uint32_t operation) { takenOver_.insert(operation); }
 
+  // The subgraphs of the current operation, if it is IF or WHILE, in the order of its inputs.
+  const std::vector<std::shared_ptr<NestedGraph>>& nested() const { return nested_; }
+
   // Context of the current operation, with inferred shapes.
   const ops::OperationContext& context() const { return context_; }
 
  private:
   Status infer(const graph::Operation& operation);
+  Status inferNested(const graph::Operation& operation);
   Status lower();
   void materialize(uint32_t operand);
   ValueId newValue(Value value);
 
   const graph::Model& model_;
+  const PlannedSubgraph planned_;
   const graph::Subgraph& subgraph_;
+  uint32_t firstOperation_ = 0;  // how many operations the subgraphs before this one have
   bool asksForTraits_ = false;
   PackedWeights* weights_;
   std::set<uint32_t> referenceOnly_;
@@ -161,6 +183,8 @@ class PlanBuilder {
   std::map<std::pair<uint32_t, size_t>, std::pair<ValueId, ValueId>> quantizedRows_;
   uint32_t operation_ = 0;
   ops::OperationContext context_;
+  std::vector<std::shared_ptr<NestedGraph>> nested_;
+  uint32_t allowance_;
 };
 
 // One lowering: adds nodes for builder->context(), or returns false when the shared kernel has

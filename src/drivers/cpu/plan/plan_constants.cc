@@ -25,14 +25,17 @@ std::atomic<uint64_t> nextNumber = 0;
 
 }  // namespace
 
-PlanConstants::PlanConstants(const graph::Model& model, PackedWeights* weights)
+PlanConstants::PlanConstants(const graph::Model& model, PackedWeights* weights, uint32_t subgraph)
     : model_(model),
-      subgraph_(model.main()),
+      subgraph_(model.subgraphs[subgraph]),
       weights_(weights),
       converted_(subgraph_.operands.size()),
       computed_(subgraph_.operands.size()),
       views_(subgraph_.operands.size(), UINT32_MAX),
-      number_(nextNumber.fetch_add(1, std::memory_order_relaxed)) {}
+      number_(nextNumber.fetch_add(1, std::memory_order_relaxed)) {
+  for (uint32_t g = 0; g < subgraph; ++g)
+    firstOperand_ += static_cast<uint32_t>(model.subgraphs[g].operands.size());
+}
 
 ConvertedConstantRef PlanConstants::makeConverted(const ops::OperationContext& context) const {
   ops::OperationContext own = context;
@@ -121,14 +124,14 @@ Result<const uint8_t*> PlanConstants::rawData(uint32_t operandIndex) {
   if (computed_[index] != nullptr) return computed_[index];
   if (const ConvertedConstantRef& converted = converted_[index]) {
     if (weights_ == nullptr) return nullptr;
-    return weights_->pack({WeightPlace::kConstants, index}, "CONSTANT", nullptr,
+    return weights_->pack({WeightPlace::kConstants, firstOperand_ + index}, "CONSTANT", nullptr,
                           static_cast<size_t>(converted->byteCount()),
                           [&](uint8_t* data) { (void)converted->writeTo(data); });
   }
   const graph::Operand& operand = subgraph_.operands[index];
   const uint8_t* data = model_.constantData(operand);
   if (data == nullptr || weights_ == nullptr) return data;
-  return weights_->constant(index, {data, operand.location.length});
+  return weights_->constant(firstOperand_ + index, {data, operand.location.length});
 }
 
 std::shared_ptr<const base::Sha256Digest> PlanConstants::packingSource(

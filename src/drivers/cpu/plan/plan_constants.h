@@ -19,13 +19,13 @@
 
 namespace hearth::cpu {
 
-// The constants of a model's main subgraph as its execution graph uses them: the bytes that nodes
+// The constants of one subgraph of a model as its execution graph uses them: the bytes that nodes
 // read or pack, copies of those that cannot be used where they are, and names of what is packed.
-// Operands are indices in the main subgraph. Used by one thread. The model and `weights` must
+// Operands are indices in the subgraph. Used by one thread. The model and `weights` must
 // outlive this; `weights` may be null.
 class PlanConstants {
  public:
-  PlanConstants(const graph::Model& model, PackedWeights* weights);
+  PlanConstants(const graph::Model& model, PackedWeights* weights, uint32_t subgraph = 0);
 
   // Record that an operand is the result of an operation on constants, without a node for it.
   // `context` is that of the operation, with known shapes. setConverted(): it is computed where it
@@ -104,6 +104,7 @@ class PlanConstants {
 
   const graph::Model& model_;
   const graph::Subgraph& subgraph_;
+  uint32_t firstOperand_ = 0;  // how many operands the subgraphs before this one have
   PackedWeights* const weights_;
   std::vector<ConvertedConstantRef> converted_;                   // by operand
   std::vector<const uint8_t*> computed_;                          // by operand

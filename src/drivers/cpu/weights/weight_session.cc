@@ -31,8 +31,9 @@ constexpr std::string_view kPackingsFact = "places of packings";
 
 uint64_t constantBytes(const graph::Model& model) {
   uint64_t bytes = 0;
-  for (const graph::Operand& operand : model.main().operands)
-    if (operand.isConstant()) bytes += operand.location.length;
+  for (const graph::Subgraph& subgraph : model.subgraphs)
+    for (const graph::Operand& operand : subgraph.operands)
+      if (operand.isConstant()) bytes += operand.location.length;
   return bytes;
 }
 

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// IF and WHILE on execution graphs of their own, beside the interpreter.
+#include "drivers/cpu/lowering/control_flow.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drivers/cpu/cpu_device.h"
+#include "drivers/cpu/testing/reference_comparison.h"
+#include "hal/cts/model_builder.h"
+
+namespace hearth::cpu {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+using hal::cts::ModelBuilder;
+
+constexpr OperandType kFloat = OperandType::kTensorFloat32;
+constexpr OperandType kInt = OperandType::kTensorInt32;
+constexpr OperandType kBool = OperandType::kTensorBool8;
+constexpr uint32_t kWidth = 37;
+
+// The results on hearth-cpu are close to those of the reference kernels, and nothing is
+// interpreted.
+void expectPlanned(const graph::Model& model, const std::vector<Bytes>& inputs) {
+  hal::PrepareOptions options;
+  options.threads = 2;
+  options.driverOptions["store_mode"] = "off";
+  const auto prepared =
+      createCpuDevice()->prepareModel(std::make_shared<graph::Model>(model), options, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  EXPECT_EQ((*prepared)->startReport().reason.find("run time"), std::string::npos)
+      << (*prepared)->startReport().reason;
+  const auto both = runBoth(model, inputs);
+  ASSERT_TRUE(both) << both.error().toString();
+  for (size_t i = 0; i < both->made.size(); ++i) {
+    ASSERT_EQ(both->made[i].size(), both->expected[i].size());
+    if (model.main().operands[model.main().outputs[i]].type != kFloat) {
+      EXPECT_EQ(both->made[i], both->expected[i]) << i;
+      continue;
+    }
+    for (size_t at = 0; at < both->made[i].size(); at += sizeof(float)) {
+      float made;
+      float expected;
+      std::memcpy(&made, &both->made[i][at], sizeof made);
+      std::memcpy(&expected, &both->expected[i][at], sizeof expected);
+      ASSERT_NEAR(made, expected, 1e-4f) << "output " << i << " at " << at / sizeof(float);
+    }
+  }
+  // Again on the same model, whose contexts and buffers have been used.
+  const auto once = runPrepared(model, *prepared, inputs);
+  const auto twice = runPrepared(model, *prepared, inputs);
+  ASSERT_TRUE(once && twice);
+  EXPECT_EQ(*once, *twice);
+}
+
+// x = tanh(x W + b), while a counter is below `steps`; W and b are constants of the body.
+graph::Model layerLoop(int32_t steps, uint32_t rows = 1) {
+  ModelBuilder builder;
+  const uint32_t condition = builder.beginSubgraph();
+  uint32_t counter = builder.input(kInt, {1});
+  builder.input(kFloat, {rows, kWidth});
+  builder.operation(OperationType::kLess, {counter, builder.constant<int32_t>(kInt, {1}, {steps})},
+                    {builder.output(kBool, {1})});
+  const uint32_t body = builder.beginSubgraph();
+  counter = builder.input(kInt, {1});
+  uint32_t x = builder.input(kFloat, {rows, kWidth});
+  const uint32_t none = builder.scalar(0);
+  builder.operation(OperationType::kAdd, {counter, builder.constant<int32_t>(kInt, {1}, {1}), none},
+                    {builder.output(kInt, {1})});
+  const uint32_t weights =
+      builder.constant(kFloat, {kWidth, kWidth}, randomFloats(size_t{kWidth} * kWidth, 1, 0.2f));
+  const uint32_t bias = builder.constant(kFloat, {kWidth}, randomFloats(kWidth, 2, 0.1f));
+  const uint32_t sum = builder.temporary(kFloat, {rows, kWidth});
+  builder.operation(OperationType::kFullyConnected, {x, weights, bias, none}, {sum});
+  builder.operation(OperationType::kTanh, {sum}, {builder.output(kFloat, {rows, kWidth})});
+  builder.returnToMain();
+  counter = builder.input(kInt, {1});
+  x = builder.input(kFloat, {rows, kWidth});
+  builder.operation(OperationType::kWhile,
+                    {builder.subgraphOperand(condition), builder.subgraphOperand(body), counter, x},
+                    {builder.output(kInt, {1}), builder.output(kFloat, {rows, kWidth})});
+  return builder.model();
+}
+
+TEST(ControlFlowTest, ALoopOverALayerHasPackedWeightsAndItsStateInPlace) {
+  for (const int32_t steps : {0, 1, 2, 7})
+    for (const int32_t first : {0, 1}) {
+      SCOPED_TRACE(steps);
+      expectPlanned(layerLoop(steps),
+                    {bytesOf(std::vector<int32_t>{first}), bytesOf(randomFloats(kWidth, 3))});
+    }
+  expectPlanned(layerLoop(5, 6),
+                {bytesOf(std::vector<int32_t>{0}), bytesOf(randomFloats(6 * kWidth, 4))});
+}
+
+TEST(ControlFlowTest, WeightsOfALoopArePackedOnce) {
+  hal::PrepareOptions options;
+  options.driverOptions["store_mode"] = "off";
+  const auto prepared =
+      createCpuDevice()->prepareModel(std::make_shared<graph::Model>(layerLoop(3)), options, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  const hal::StartReport report = (*prepared)->startReport();
+  ASSERT_TRUE(report.packedBytes.contains("FULLY_CONNECTED"));
+  EXPECT_GE(report.packedBytes.at("FULLY_CONNECTED"), kWidth * kWidth * sizeof(float));
+  EXPECT_LT(report.packedBytes.at("FULLY_CONNECTED"),
+            2 * (kWidth + 16) * (kWidth + 16) * sizeof(float));
+}
+
+// (a, b) = (b, a) and a third state that stays, while a counter is below `steps`.
+graph::Model swapLoop(int32_t steps) {
+  ModelBuilder builder;
+  const uint32_t condition = builder.beginSubgraph();
+  const uint32_t counter = builder.input(kInt, {1});
+  for (int i = 0; i < 3; ++i) builder.input(kFloat, {kWidth});
+  builder.operation(OperationType::kLess, {counter, builder.constant<int32_t>(kInt, {1}, {steps})},
+                    {builder.output(kBool, {1})});
+  const uint32_t body = builder.beginSubgraph();
+  const uint32_t before = builder.input(kInt, {1});
+  const uint32_t a = builder.input(kFloat, {kWidth});
+  const uint32_t b = builder.input(kFloat, {kWidth});
+  const uint32_t c = builder.input(kFloat, {kWidth});
+  const uint32_t none = builder.scalar(0);
+  builder.operation(OperationType::kAdd, {before, builder.constant<int32_t>(kInt, {1}, {1}), none},
+                    {builder.output(kInt, {1})});
+  const uint32_t shape = builder.constant<int32_t>(kInt, {1}, {kWidth});
+  builder.operation(OperationType::kReshape, {b, shape}, {builder.output(kFloat, {kWidth})});
+  builder.operation(OperationType::kReshape, {a, shape}, {builder.output(kFloat, {kWidth})});
+  builder.operation(OperationType::kReshape, {c, shape}, {builder.output(kFloat, {kWidth})});
+  builder.returnToMain();
+  std::vector<uint32_t> inputs = {builder.subgraphOperand(condition), builder.subgraphOperand(body),
+                                  builder.input(kInt, {1})};
+  std::vector<uint32_t> outputs = {builder.output(kInt, {1})};
+  for (int i = 0; i < 3; ++i) {
+    inputs.push_back(builder.input(kFloat, {kWidth}));
+    outputs.push_back(builder.output(kFloat, {kWidth}));
+  }
+  builder.operation(OperationType::kWhile, inputs, outputs);
+  return builder.model();
+}
+
+TEST(ControlFlowTest, StatesMayTakeEachOthersPlaces) {
+  for (const int32_t steps : {0, 1, 2, 3, 6})
+    expectPlanned(swapLoop(steps),
+                  {bytesOf(std::vector<int32_t>{0}), bytesOf(randomFloats(kWidth, 5)),
+                   bytesOf(randomFloats(kWidth, 6)), bytesOf(randomFloats(kWidth, 7))});
+}
+
+// while (counter < 4) { if (counter < 2) x = x + 1 else x = x * x; ++counter }
+TEST(ControlFlowTest, BranchesInLoops) {
+  ModelBuilder builder;
+  uint32_t branches[2];
+  for (int i = 0; i < 2; ++i) {
+    branches[i] = builder.beginSubgraph();
+    const uint32_t x = builder.input(kFloat, {kWidth});
+    const uint32_t other = i == 0 ? builder.constant<float>(kFloat, {1}, {1.0f}) : x;
+    builder.operation(i == 0 ? OperationType::kAdd : OperationType::kMul,
+                      {x, other, builder.scalar(0)}, {builder.output(kFloat, {kWidth})});
+  }
+  const uint32_t condition = builder.beginSubgraph();
+  uint32_t counter = builder.input(kInt, {1});
+  builder.input(kFloat, {kWidth});
+  builder.operation(OperationType::kLess, {counter, builder.constant<int32_t>(kInt, {1}, {4})},
+                    {builder.output(kBool, {1})});
+  const uint32_t body = builder.beginSubgraph();
+  counter = builder.input(kInt, {1});
+  uint32_t x = builder.input(kFloat, {kWidth});
+  builder.operation(OperationType::kAdd,
+                    {counter, builder.constant<int32_t>(kInt, {1}, {1}), builder.scalar(0)},
+                    {builder.output(kInt, {1})});
+  const uint32_t isEarly = builder.temporary(kBool, {1});
+  builder.operation(OperationType::kLess, {counter, builder.constant<int32_t>(kInt, {1}, {2})},
+                    {isEarly});
+  builder.operation(
+      OperationType::kIf,
+      {isEarly, builder.subgraphOperand(branches[0]), builder.subgraphOperand(branches[1]), x},
+      {builder.output(kFloat, {kWidth})});
+  builder.returnToMain();
+  counter = builder.input(kInt, {1});
+  x = builder.input(kFloat, {kWidth});
+  builder.operation(OperationType::kWhile,
+                    {builder.subgraphOperand(condition), builder.subgraphOperand(body), counter, x},
+                    {builder.output(kInt, {1}), builder.output(kFloat, {kWidth})});
+  expectPlanned(builder.model(),
+                {bytesOf(std::vector<int32_t>{0}), bytesOf(randomFloats(kWidth, 10))});
+}
+
+TEST(ControlFlowTest, ConstantsAndBranchesOfTheMainGraphArePassedOn) {
+  // out = condition ? constant + in : in.
+  ModelBuilder builder;
+  uint32_t branches[2];
+  for (int i = 0; i < 2; ++i) {
+    branches[i] = builder.beginSubgraph();
+    const uint32_t constant = builder.input(kFloat, {kWidth});
+    const uint32_t in = builder.input(kFloat, {kWidth});
+    const uint32_t none = builder.scalar(0);
+    builder.operation(i == 0 ? OperationType::kAdd : OperationType::kSub,
+                      {i == 0 ? constant : in, i == 0 ? in : constant, none},
+                      {builder.output(kFloat, {kWidth})});
+  }
+  builder.returnToMain();
+  const uint32_t condition = builder.input(kBool, {1});
+  const uint32_t in = builder.input(kFloat, {kWidth});
+  const uint32_t constant = builder.constant(kFloat, {kWidth}, randomFloats(kWidth, 9));
+  const uint32_t chosen = builder.temporary(kFloat, {kWidth});
+  builder.operation(OperationType::kIf,
+                    {condition, builder.subgraphOperand(branches[0]),
+                     builder.subgraphOperand(branches[1]), constant, in},
+                    {chosen});
+  builder.operation(OperationType::kMul, {chosen, in, builder.scalar(0)},
+                    {builder.output(kFloat, {kWidth})});
+  for (const uint8_t value : {uint8_t{0}, uint8_t{1}})
+    expectPlanned(builder.model(), {Bytes{value}, bytesOf(randomFloats(kWidth, 8))});
+}
+
+// A chain of subgraphs, each of which refers to the next one twice.
+TEST(ControlFlowTest, NestingWithoutBoundsIsLeftToTheInterpreter) {
+  ModelBuilder builder;
+  uint32_t next = builder.beginSubgraph();
+  {
+    builder.input(kBool, {1});
+    const uint32_t x = builder.input(kFloat, {2});
+    builder.operation(OperationType::kAdd, {x, x, builder.scalar(0)},
+                      {builder.output(kFloat, {2})});
+  }
+  for (int depth = 0; depth < 30; ++depth) {
+    const bool isMain = depth == 29;
+    uint32_t made = 0;
+    if (isMain)
+      builder.returnToMain();
+    else
+      made = builder.beginSubgraph();
+    const uint32_t condition = builder.input(kBool, {1});
+    const uint32_t x = builder.input(kFloat, {2});
+    builder.operation(
+        OperationType::kIf,
+        {condition, builder.subgraphOperand(next), builder.subgraphOperand(next), condition, x},
+        {builder.output(kFloat, {2})});
+    next = made;
+  }
+  const auto both = runBoth(builder.model(), {Bytes{1}, bytesOf(randomFloats(2, 1))});
+  ASSERT_TRUE(both) << both.error().toString();
+  EXPECT_EQ(both->made, both->expected);
+}
+
+}  // namespace
+}  // namespace hearth::cpu
