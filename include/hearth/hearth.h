@@ -512,6 +512,9 @@ typedef struct hearth_start_report {
   uint64_t activation_bytes;  // intermediate results of one execution
   uint64_t shared_bytes;      // weights that another compilation of this process had packed
   uint64_t hashed_bytes;      // bytes of the model that were hashed to see whether it changed
+  // Of a model with unknown dimensions: for how many shapes of its inputs it is prepared. The
+  // shapes of default_dimensions are, and those of the last few executions. 0 for other models.
+  uint32_t shapes;
 } hearth_start_report;
 
 typedef struct hearth_compilation hearth_compilation;

@@ -93,6 +93,22 @@ Result<std::vector<Tensor>> describeTensors(const std::vector<hearth::tflite::Te
   return tensors;
 }
 
+// The shapes that the file has for its inputs. Empty for a model with known shapes.
+std::vector<hearth::graph::Dimensions> expectedInputs(const hearth::graph::Model& model,
+                                                      std::span<const Tensor> inputs) {
+  std::vector<hearth::graph::Dimensions> shapes;
+  const auto& main = model.main();
+  if (std::ranges::all_of(main.inputs, [&](uint32_t input) {
+        return hearth::graph::isFullySpecified(main.operands[input]);
+      }))
+    return shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.defaultDimensions);
+  // States follow the inputs of the signature; their shapes are known.
+  for (size_t i = shapes.size(); i < main.inputs.size(); ++i)
+    shapes.push_back(main.operands[main.inputs[i]].dimensions);
+  return shapes;
+}
+
 // The driver's options about the weight store; the environment decides those that are not set.
 std::map<std::string, std::string> storeOptions(const hearth_compile_options& options) {
   std::map<std::string, std::string> texts;
@@ -176,6 +192,7 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
   HEARTH_ASSIGN(made->inputs, describeTensors(imported.inputs));
   HEARTH_ASSIGN(made->outputs, describeTensors(imported.outputs));
   HEARTH_ASSIGN(CompilationOptions wanted, runtimeOptions(options));
+  wanted.prepare.expectedInputs = expectedInputs(*imported.model, made->inputs);
   if (options.cache_dir != nullptr)
     wanted.cache =
         cacheRequest(model, imported.signatureKey, options.cache_dir, options.cache_token);
@@ -238,7 +255,9 @@ Status compileSignatures(const hearth_model& model, const hearth_compile_options
 Status explainStart(const hearth_model& model, const hearth_compile_options& options, char** json) {
   const auto begin = std::chrono::steady_clock::now();
   HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported, import(model, options));
-  HEARTH_ASSIGN(const CompilationOptions wanted, runtimeOptions(options));
+  HEARTH_ASSIGN(CompilationOptions wanted, runtimeOptions(options));
+  HEARTH_ASSIGN(const std::vector<Tensor> inputs, describeTensors(imported.inputs));
+  wanted.prepare.expectedInputs = expectedInputs(*imported.model, inputs);
   hearth::runtime::StartRecord record;
   HEARTH_ASSIGN(record.report,
                 Compilation::explainStart(imported.model, wanted, DeviceManager::shared()));
@@ -424,6 +443,7 @@ hearth_status hearth_compilation_start_report(const hearth_compilation* compilat
     made.activation_bytes = source.activationBytes;
     made.shared_bytes = source.sharedBytes;
     made.hashed_bytes = source.hashedBytes;
+    made.shapes = source.shapes;
     return fillSized(report, made);
   });
 }

@@ -97,6 +97,10 @@ struct PrepareOptions {
   // cache::StoreOptions::fromTexts() say where packed weights are kept between starts.
   std::map<std::string, std::string> driverOptions;
   uint64_t maxActivationBytes = 0;  // 0 = no limit; above it preparation fails, naming the tensor
+  // For a model with unknown dimensions: the shapes of the inputs that executions are likely to
+  // have, one for each input of the main subgraph, so that a driver can prepare for them. Empty
+  // when they are not known. Executions may have others.
+  std::vector<graph::Dimensions> expectedInputs;
 };
 
 // What a device has measured of a model's kernels while it ran, and which stage the model is in.
@@ -123,10 +127,12 @@ struct StartReport {
   std::map<std::string, uint64_t> packedBytes;  // by operation kind
   uint64_t repackedBytes = 0;                   // packed again although the store had them
   uint64_t repairedBytes = 0;                   // found wrong while in use, and packed again
-  uint64_t mappedBytes = 0;               // packed by an earlier start and mapped from the store
-  uint64_t sharedBytes = 0;               // packed by another compilation of this process
-  uint64_t hashedBytes = 0;               // of the model, to find out whether it changed
-  uint64_t activationBytes = 0;           // arena of one execution context
+  uint64_t mappedBytes = 0;      // packed by an earlier start and mapped from the store
+  uint64_t sharedBytes = 0;      // packed by another compilation of this process
+  uint64_t hashedBytes = 0;      // of the model, to find out whether it changed
+  uint64_t activationBytes = 0;  // arena of one execution context
+  // Of a model with unknown dimensions: shapes of its inputs that are prepared; 0 for other models.
+  uint32_t shapes = 0;
   std::vector<std::string> routedAround;  // kernel families avoided on this CPU
   TuningReport tuning;
   // Why the client's cache files were not written; empty when they were, or there were none.

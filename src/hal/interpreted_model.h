@@ -20,6 +20,13 @@ class InterpretedModel : public PreparedModel {
   virtual void setCacheProblem(std::string problem) = 0;
 };
 
+// Whether a driver that could not plan a model, with this error, should have it interpreted: shapes
+// or branches are known only at run time (kUnsupported), or shapes or values contradict each other
+// although the model is valid (kBadData), which fails when it runs, as on any device.
+inline bool isForInterpreter(const Error& error) {
+  return error.code() == ErrorCode::kUnsupported || error.code() == ErrorCode::kBadData;
+}
+
 // Memory of constants that may be lost while a model is in use, since it is a file that others may
 // truncate or damage. Thread-safe.
 class LosableMemory {

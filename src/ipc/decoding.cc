@@ -142,6 +142,10 @@ Result<hal::PrepareOptions> readOptions(schema::Preparation::Reader from) {
   for (const schema::Option::Reader option : from.getDriverOptions())
     options.driverOptions[readText(option.getName())] = readText(option.getValue());
   options.maxActivationBytes = from.getMaxActivationBytes();
+  for (const auto shape : from.getExpectedInputs()) {
+    graph::Dimensions& dimensions = options.expectedInputs.emplace_back();
+    for (const uint32_t dimension : shape) dimensions.push_back(dimension);
+  }
   return options;
 }
 
@@ -222,6 +226,7 @@ Result<hal::StartReport> readReport(schema::StartReport::Reader from) {
                    from.getTuningExecutions(), from.getChangedNodes(), from.getQuickTime(),
                    from.getChosenTime()};
   report.cacheProblem = readText(from.getCacheProblem());
+  report.shapes = from.getShapes();
   return report;
 }
 

@@ -172,6 +172,12 @@ void writeOptions(const hal::PrepareOptions& options, schema::Preparation::Build
     ++i;
   }
   to.setMaxActivationBytes(options.maxActivationBytes);
+  auto shapes = to.initExpectedInputs(sizeOf(options.expectedInputs));
+  for (uint32_t input = 0; input < shapes.size(); ++input) {
+    const graph::Dimensions& dimensions = options.expectedInputs[input];
+    auto shape = shapes.init(input, sizeOf(dimensions));
+    for (uint32_t k = 0; k < shape.size(); ++k) shape.set(k, dimensions[k]);
+  }
 }
 
 void writeCache(const hal::Cache& cache, schema::CacheFiles::Builder to, Attachments* attachments) {
@@ -253,6 +259,7 @@ void writeReport(const hal::StartReport& report, schema::StartReport::Builder to
   to.setQuickTime(report.tuning.quickTime);
   to.setChosenTime(report.tuning.chosenTime);
   to.setCacheProblem(textOf(report.cacheProblem));
+  to.setShapes(report.shapes);
 }
 
 void writeVerdict(const hal::CacheVerdict& verdict, schema::CacheVerdict::Builder to) {

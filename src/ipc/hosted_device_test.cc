@@ -149,6 +149,7 @@ TEST_P(HostedDeviceTest, CarriesOptionsFilesAndReports) {
   EXPECT_EQ(report.tuning.state, hal::TuningReport::State::kMeasured);
   EXPECT_EQ(report.tuning.quickTime, 11u);
   EXPECT_EQ(report.cacheProblem, "No file was written.");
+  EXPECT_EQ(report.shapes, 3u);
 }
 
 // A device that tells about cache files, and whose files have a token that is another one behind a

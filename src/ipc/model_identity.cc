@@ -53,6 +53,11 @@ class ModelIdentity::Maker {
       add(value);
     }
     add(options.maxActivationBytes);
+    add(options.expectedInputs.size());
+    for (const graph::Dimensions& dimensions : options.expectedInputs) {
+      add(dimensions.size());
+      for (const uint32_t dimension : dimensions) add(dimension);
+    }
   }
 
   // False when the bytes may change without notice.

@@ -77,6 +77,7 @@ class CompoundModel final : public hal::PreparedModel,
       for (const auto& [kind, bytes] : report.packedBytes) sum.packedBytes[kind] += bytes;
       sum.mappedBytes += report.mappedBytes;
       sum.activationBytes += report.activationBytes;
+      sum.shapes = std::max(sum.shapes, report.shapes);
       sum.routedAround.insert(sum.routedAround.end(), report.routedAround.begin(),
                               report.routedAround.end());
     }

@@ -24,7 +24,8 @@ constexpr unsigned kMaxDepth = 32;
 struct Preparation {
   const std::vector<std::shared_ptr<hal::Device>>& devices;
   const hal::PrepareOptions& options;
-  const CacheRequest* cache;  // null: none
+  const hal::PrepareOptions& partOptions;  // without what is about the main model's inputs
+  const CacheRequest* cache;               // null: none
   const PreparePart& preparePart;
   uint32_t models = 1;  // met so far, the main one included
 };
@@ -99,7 +100,9 @@ Result<PartitionedModel> prepareWhole(const std::shared_ptr<const graph::Model>&
   const CacheRequest* cache = preparation.cache;
   if (cache != nullptr && cache->isByFiles && modelIndex != 0) cache = nullptr;
   HEARTH_ASSIGN(CachedPreparation made,
-                preparation.preparePart(*device, itself, preparation.options, cache, key));
+                preparation.preparePart(
+                    *device, itself,
+                    modelIndex == 0 ? preparation.options : preparation.partOptions, cache, key));
   return wholeModel(model, device, std::move(made));
 }
 
@@ -138,7 +141,7 @@ Result<PartitionedModel> prepareSteps(const std::shared_ptr<const graph::Model>&
       CacheKeyHash key = cacheKey(*preparation);
       for (const uint32_t operation : step.operations) key.addOperation(modelIndex, operation);
       HEARTH_ASSIGN(CachedPreparation prepared,
-                    preparation->preparePart(*device, validated, preparation->options,
+                    preparation->preparePart(*device, validated, preparation->partOptions,
                                              hasFolder ? preparation->cache : nullptr, key));
       compound.prepared = std::move(prepared.prepared);
       caches.push_back(std::move(prepared.cache));
@@ -184,7 +187,10 @@ Result<PartitionedModel> preparePartitioned(
     const std::vector<std::shared_ptr<hal::Device>>& devices, const PartitioningOptions& options) {
   const base::TraceSpan span("runtime", "partition");
   if (devices.empty()) return fail(ErrorCode::kUnavailableDevice, "There is no device.");
-  Preparation preparation{devices, options.prepare, options.cache.get(), options.preparePart};
+  hal::PrepareOptions partOptions = options.prepare;
+  partOptions.expectedInputs.clear();
+  Preparation preparation{devices, options.prepare, partOptions, options.cache.get(),
+                          options.preparePart};
   const bool isOwnMemory = std::ranges::all_of(
       devices, [](const auto& device) { return device->type() == hal::DeviceType::kCpu; });
   auto made = prepareOnDevices(model, &preparation, 0, 0);

@@ -76,6 +76,7 @@ Json start(const StartRecord& record) {
   json["shared_bytes"] = report.sharedBytes;
   json["hashed_bytes"] = report.hashedBytes;
   json["activation_bytes"] = report.activationBytes;
+  json["shapes"] = report.shapes;
   json["routed_around"] = report.routedAround;
   json["tuning"] = tuning(report.tuning);
   json["cache"] = record.cache;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "drivers/cpu/compilation_cache/model_cache.h"
 #include "drivers/cpu/compilation_cache/save_queue.h"
 #include "drivers/cpu/compilation_cache/saved_segments.h"
+#include "drivers/cpu/dynamic_model.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/platform/thread_pools.h"
@@ -30,6 +32,7 @@
 #include "hal/request_check.h"
 #include "memory/limits.h"
 #include "ops/operation.h"
+#include "ops/specialized_model.h"
 
 namespace hearth::cpu {
 namespace {
@@ -157,6 +160,27 @@ std::shared_ptr<cache::SegmentStore> storeFor(const graph::Model& model,
   return store != nullptr ? store : storeWithoutMemory();
 }
 
+bool hasUnknownInputs(const graph::Model& model) {
+  return std::ranges::any_of(model.main().inputs, [&](uint32_t input) {
+    return !graph::isFullySpecified(model.main().operands[input]);
+  });
+}
+
+// The model specialised for the shapes that are known or expected, or for dimensions of 1 where
+// neither is the case. Error: the shapes do not suit the model, or have no known rank.
+Result<ops::SpecializedModel> specializedForExpected(const graph::Model& model,
+                                                     std::span<const graph::Dimensions> expected) {
+  std::vector<graph::Dimensions> shapes;
+  for (const uint32_t input : model.main().inputs) {
+    const graph::Operand& operand = model.main().operands[input];
+    const bool isExpected = shapes.size() < expected.size();
+    shapes.push_back(isExpected && !graph::isFullySpecified(operand) ? expected[shapes.size()]
+                                                                     : operand.dimensions);
+    for (uint32_t& dimension : shapes.back()) dimension = std::max(dimension, 1u);
+  }
+  return ops::specialize(model, shapes);
+}
+
 Status checkDeadline(const hal::PrepareOptions& options) {
   if (!options.deadline.hasPassed()) return {};
   return fail(ErrorCode::kMissedDeadlinePersistent,
@@ -169,9 +193,20 @@ Result<std::vector<hal::OperationSupport>> CpuDevice::explainOperations(const gr
     if (!operation.supported) return support;
   // The execution graph tells which kernel an operation gets; a model without one is interpreted.
   PlanBuilder builder(model, nullptr, {});
-  if (!builder.build()) return support;
-  const std::vector<std::string> kernels = builder.takeKernels();
-  for (size_t i = 0; i < kernels.size(); ++i) support[i].kernel = kernels[i];
+  if (builder.build()) {
+    const std::vector<std::string> kernels = builder.takeKernels();
+    for (size_t i = 0; i < kernels.size(); ++i) support[i].kernel = kernels[i];
+    return support;
+  }
+  const auto specialized = specializedForExpected(model, {});
+  if (!specialized) return support;
+  PlanBuilder again(*specialized->model, nullptr, {});
+  if (!again.build()) return support;
+  const std::vector<std::string> kernels = again.takeKernels();
+  // The results of operations that are gone are constants.
+  for (hal::OperationSupport& operation : support) operation.kernel = "none";
+  for (size_t i = 0; i < kernels.size(); ++i)
+    support[specialized->operations[i]].kernel = kernels[i];
   return support;
 }
 
@@ -188,6 +223,21 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   const std::shared_ptr<cache::SegmentStore> store = storeFor(*model, options);
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
   const auto files = std::make_shared<ClientFiles>(std::move(cache));
+  const auto interpreted = [&](const Error& reason) -> Result<std::shared_ptr<hal::PreparedModel>> {
+    HEARTH_ASSIGN(const std::shared_ptr<hal::InterpretedModel> made,
+                  hal::prepareInterpreted(model, options, pool, reason.toString()));
+    made->setCacheProblem(save({model, nullptr, nullptr, {}, {}}, *store, *files));
+    return made;
+  };
+  const auto dynamic = [&]() -> Result<std::shared_ptr<hal::PreparedModel>> {
+    auto made = base::caught([&] { return DynamicModel::create(model, options, pool, store); });
+    if (!made) {
+      if (!hal::isForInterpreter(made.error())) return std::unexpected(std::move(made.error()));
+      return interpreted(made.error());
+    }
+    (*made)->setCacheProblem(save({model, nullptr, nullptr, {}, {}}, *store, *files));
+    return *std::move(made);
+  };
   const auto prepareWith = [&](const std::shared_ptr<cache::SegmentStore>& used) {
     CpuPreparedModel::Keeping keeping;
     if (files->areThere()) {
@@ -199,6 +249,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     return base::caught(
         [&] { return CpuPreparedModel::create(model, options, pool, used, std::move(keeping)); });
   };
+  if (hasUnknownInputs(*model)) return dynamic();
   auto prepared = prepareWith(store);
   if (!prepared && prepared.error().code() == ErrorCode::kOutOfMemory && store->freeMemory()) {
     prepared = prepareWith(storeWithoutMemory());
@@ -206,15 +257,9 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     if (prepared) base::logWarn("There is no memory for a model together with the weight store.");
   }
   if (prepared) return *prepared;
-  // A model whose shapes or values contradict each other (kBadData, although it is valid) fails
-  // when it runs, as on any device.
-  if (prepared.error().code() != ErrorCode::kUnsupported &&
-      prepared.error().code() != ErrorCode::kBadData)
-    return std::unexpected(std::move(prepared.error()));
-  auto interpreted = hal::prepareInterpreted(model, options, pool, prepared.error().toString());
-  if (interpreted)
-    (*interpreted)->setCacheProblem(save({model, nullptr, nullptr, {}, {}}, *store, *files));
-  return interpreted;
+  if (!hal::isForInterpreter(prepared.error())) return std::unexpected(std::move(prepared.error()));
+  // Perhaps what is not known follows from shapes.
+  return dynamic();
 }
 
 Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
@@ -226,10 +271,15 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
   HEARTH_ASSIGN(SavedModel saved, loadModel(options, cache));
   HEARTH_TRY(ops::validateOperations(*saved.model));
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
-  if (saved.isInterpreted)
-    return hal::prepareInterpreted(saved.model, options, pool,
-                                   "Shapes or branches are known only at run time.",
-                                   std::make_shared<SavedSegments>(saved));
+  if (saved.isInterpreted) {
+    const auto constants = std::make_shared<SavedSegments>(saved);
+    auto dynamic = base::caught(
+        [&] { return DynamicModel::create(saved.model, options, pool, nullptr, constants); });
+    if (dynamic) return *std::move(dynamic);
+    if (!hal::isForInterpreter(dynamic.error())) return std::unexpected(std::move(dynamic.error()));
+    return hal::prepareInterpreted(saved.model, options, pool, dynamic.error().toString(),
+                                   constants);
+  }
   std::function<void(const MeasuredChoices&)> keep;
   if (options.isTuned)
     keep = [files = saved.files, own = std::make_shared<const hal::Cache>(std::move(cache))](
@@ -247,6 +297,9 @@ Result<hal::StartReport> CpuDevice::explainStart(std::shared_ptr<const graph::Mo
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
   HEARTH_TRY(graph::validateOnce(*model));
   HEARTH_TRY(initializeXnnpack());
+  if (hasUnknownInputs(*model))
+    if (auto specialized = specializedForExpected(*model, options.expectedInputs))
+      model = std::move(specialized->model);
   const std::shared_ptr<cache::SegmentStore> store = openStoreForLooking(options);
   recallHostFacts(*store);
   return std::make_shared<WeightSession>(store, std::move(model), std::make_shared<PackedWeights>(),

@@ -85,6 +85,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::create(
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->model_ = std::move(model);
   prepared->pool_ = std::move(pool);
+  prepared->weights_ = std::make_shared<PackedWeights>();
   prepared->repair_.emplace(prepared->model_, prepared->weights_, prepared->pool_);
   prepared->setTuned(options.isTuned);
   if (keeping.keep != nullptr)
@@ -138,6 +139,40 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
   prepared->report_.state = hal::StartReport::State::kWarm;
   prepared->report_.mappedBytes = saved.mappedBytes;
   HEARTH_TRY(prepared->planAhead(options, false, nullptr));
+  return prepared;
+}
+
+Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createBeside(
+    std::shared_ptr<CpuPreparedModel> first, std::shared_ptr<const graph::Model> model,
+    const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
+    std::shared_ptr<SavedSegments> saved) {
+  std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
+  prepared->saved_ = std::move(saved);
+  prepared->model_ = std::move(model);
+  prepared->pool_ = std::move(pool);
+  // Private: packings of other models come with segments that `first` could not repair.
+  prepared->weights_ = std::make_shared<PackedWeights>(true);
+  prepared->repair_.emplace(prepared->model_, prepared->weights_, prepared->pool_);
+  prepared->setTuned(options.isTuned);
+  if (first != nullptr) {
+    if (first->ahead_ != nullptr) first->ahead_->finish();
+    for (const auto& [place, packed] : first->weights_->places())
+      prepared->weights_->preset(place, packed);
+    prepared->weights_->setAllPreset();
+    prepared->referenceOnly_ = first->referenceOnly();
+    prepared->first_ = std::move(first);
+  }
+  SavedSegments* const constants = prepared->saved_.get();
+  const uint64_t before = constants != nullptr ? constants->replacements() : 0;
+  HEARTH_TRY(prepared->planWhole(options));
+  // A model is not packed from bytes that were lost meanwhile.
+  if (constants == nullptr) {
+    HEARTH_TRY(hal::checkPoolsWhole(*prepared->model_));
+    return prepared;
+  }
+  HEARTH_TRY(constants->replaceLost());
+  if (constants->replacements() != before)
+    return fail(ErrorCode::kOpFailed, "Constants were lost while the model was prepared.");
   return prepared;
 }
 
@@ -294,6 +329,7 @@ void CpuPreparedModel::repair(const cache::SegmentKey& key) {
 }
 
 Status CpuPreparedModel::repairWrong() {
+  if (first_ != nullptr) return first_->repairWrong();
   std::unique_lock lock(repairMutex_);
   const Result<WeightRepair::Segments> repaired = repair_->replaceWrong(referenceOnly());
   if (!repaired)
@@ -314,6 +350,14 @@ uint64_t CpuPreparedModel::lossesSoFar() const {
 }
 
 Status CpuPreparedModel::replaceLosses() {
+  if (first_ != nullptr) {
+    const uint64_t losses = lossesSoFar();
+    HEARTH_TRY(first_->replaceLosses());
+    // Who replaced saved constants is not known: it may have been another shape's execution.
+    if (saved_ != nullptr) contexts_.noteReplacement();
+    checkedLosses_ = losses;
+    return {};
+  }
   // Lost bytes of the model's own pools cannot be replaced.
   if (saved_ == nullptr) HEARTH_TRY(hal::checkPoolsWhole(*model_));
   std::unique_lock lock(repairMutex_);
@@ -425,9 +469,11 @@ Result<std::unique_ptr<ExecutionContext>> CpuPreparedModel::takeContext(
 Status CpuPreparedModel::run(std::span<const ExecutionContext::Buffer> inputs,
                              std::span<const ExecutionContext::Buffer> outputs,
                              const base::Deadline& deadline) {
-  if (process_.load(std::memory_order_relaxed) != base::ForkGate::generation()) checkInChild();
+  CpuPreparedModel& keeper = first_ != nullptr ? *first_ : *this;
+  if (keeper.process_.load(std::memory_order_relaxed) != base::ForkGate::generation())
+    keeper.checkInChild();
   // The execution fails rather than compute with wrong weights.
-  if (repair_->hasWrong()) HEARTH_TRY(repairWrong());
+  if (keeper.repair_->hasWrong()) HEARTH_TRY(repairWrong());
   while (true) {
     const uint64_t replaced = replacements();
     Status status = runOnce(inputs, outputs, deadline);

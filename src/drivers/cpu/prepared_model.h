@@ -58,6 +58,16 @@ class CpuPreparedModel final : public hal::PreparedModel,
       std::shared_ptr<threads::ThreadPool> pool,
       std::function<void(const MeasuredChoices&)> whenChosen);
 
+  // Prepares a model for other shapes of its inputs than `first` has: with the same operations and
+  // constants. It uses the packed weights of `first`, which stays alive, and packs for itself what
+  // these lack, so that `first` alone has to do with the store. A null `first` stands for a model
+  // that shares nothing. `saved` holds the constants of a model that saveModel() wrote; null for
+  // others. Waits until the kernels of `first` are built. Errors as create().
+  static Result<std::shared_ptr<CpuPreparedModel>> createBeside(
+      std::shared_ptr<CpuPreparedModel> first, std::shared_ptr<const graph::Model> model,
+      const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
+      std::shared_ptr<SavedSegments> saved = nullptr);
+
   // The input of saveModel(), valid as long as this lives. Call it when all kernels are built.
   ModelParts parts() const;
   // Notes for the report why the client's cache files were not written; empty: they were.
@@ -135,10 +145,11 @@ class CpuPreparedModel final : public hal::PreparedModel,
   void beginSecondStage(std::unique_ptr<ExecutionContext> context, const MeasuredChoices& measured);
   void keepChoices(const MeasuredChoices& measured);
 
+  std::shared_ptr<CpuPreparedModel> first_;  // of createBeside(); null for others
   std::shared_ptr<const graph::Model> model_;
   std::shared_ptr<threads::ThreadPool> pool_;
-  std::shared_ptr<PackedWeights> weights_ = std::make_shared<PackedWeights>();
-  std::shared_ptr<WeightSession> session_;  // null for a saved model
+  std::shared_ptr<PackedWeights> weights_;
+  std::shared_ptr<WeightSession> session_;  // null for a saved model and beside another
   std::shared_ptr<SavedSegments> saved_;    // null unless the model is a saved one
   bool hasHoles_ = false;                   // SavedModel::hasHoles
   bool isTuned_ = false;                    // hal::PrepareOptions::isTuned

@@ -154,6 +154,7 @@ struct Preparation {
   isTuned @7 :Bool;
   driverOptions @8 :List(Option);
   maxActivationBytes @9 :UInt64;
+  expectedInputs @10 :List(List(UInt32));
 }
 
 struct Support {
@@ -189,6 +190,7 @@ struct StartReport {
   quickTime @13 :UInt64;
   chosenTime @14 :UInt64;
   cacheProblem @15 :Text;
+  shapes @16 :UInt32;
 }
 
 struct Argument {

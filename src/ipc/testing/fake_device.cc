@@ -91,6 +91,7 @@ class FakeModel final : public hal::PreparedModel {
     report.routedAround = {"avx"};
     report.tuning = {hal::TuningReport::State::kMeasured, 7, 1, 11, 10};
     report.cacheProblem = "No file was written.";
+    report.shapes = 3;
     return report;
   }
 

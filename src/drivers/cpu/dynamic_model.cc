@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/dynamic_model.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "base/format.h"
+#include "base/trace.h"
+#include "drivers/cpu/cpu_execution.h"
+#include "hal/request_check.h"
+#include "ops/specialized_model.h"
+
+namespace hearth::cpu {
+namespace {
+
+// How many shapes are kept prepared: a program alternates between a few. Each has activation memory
+// of its own.
+constexpr size_t kKeptShapes = 8;
+
+// Whether the dimensions that a request gives an output, 0 for those that it leaves open, agree
+// with those that the inputs give it.
+bool areCompatible(const graph::Dimensions& given, const graph::Dimensions& inferred) {
+  if (given.empty()) return true;
+  if (given.size() != inferred.size()) return false;
+  for (size_t i = 0; i < given.size(); ++i)
+    if (given[i] != 0 && given[i] != inferred[i]) return false;
+  return true;
+}
+
+}  // namespace
+
+DynamicModel::DynamicModel(std::shared_ptr<const graph::Model> model,
+                           const hal::PrepareOptions& options,
+                           std::shared_ptr<threads::ThreadPool> pool,
+                           std::shared_ptr<cache::SegmentStore> store,
+                           std::shared_ptr<SavedSegments> saved)
+    : model_(std::move(model)),
+      options_(options),
+      pool_(std::move(pool)),
+      store_(std::move(store)),
+      saved_(std::move(saved)) {}
+
+Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
+    std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+    std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
+    std::shared_ptr<SavedSegments> saved) {
+  std::shared_ptr<DynamicModel> made(new DynamicModel(std::move(model), options, std::move(pool),
+                                                      std::move(store), std::move(saved)));
+  const graph::Subgraph& main = made->model_->main();
+  Shapes shapes;
+  for (const uint32_t input : main.inputs) {
+    const graph::Operand& operand = main.operands[input];
+    if (graph::isFullySpecified(operand))
+      shapes.push_back(operand.dimensions);
+    else if (shapes.size() < options.expectedInputs.size())
+      shapes.push_back(options.expectedInputs[shapes.size()]);
+    else
+      return made;
+  }
+  auto prepared = made->prepareFor(shapes);
+  if (prepared) return made;
+  // Executions may have shapes that can be planned: converters write 1 for dimensions that they do
+  // not know, which some models cannot take.
+  const bool isDynamic = std::ranges::any_of(
+      main.inputs, [&](uint32_t input) { return !graph::isFullySpecified(main.operands[input]); });
+  if (!isDynamic || !hal::isForInterpreter(prepared.error()))
+    return std::unexpected(std::move(prepared.error()));
+  HEARTH_TRY(made->interpretedModel(prepared.error()));
+  return made;
+}
+
+std::shared_ptr<CpuPreparedModel> DynamicModel::find(const Shapes& shapes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(members_, shapes, &Member::shapes);
+  if (found == members_.end()) return nullptr;
+  const std::shared_ptr<CpuPreparedModel> prepared = found->prepared;
+  if (found != members_.begin() && found + 1 != members_.end())
+    std::rotate(found, found + 1, members_.end());
+  return prepared;
+}
+
+Result<std::shared_ptr<CpuPreparedModel>> DynamicModel::prepareFor(const Shapes& shapes) {
+  if (std::shared_ptr<CpuPreparedModel> known = find(shapes)) return known;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto refused = std::ranges::find(refused_, shapes, &Refused::shapes);
+    if (refused != refused_.end()) return std::unexpected(refused->reason);
+  }
+  auto made = makeFor(shapes);
+  if (!made && hal::isForInterpreter(made.error())) {
+    const std::lock_guard lock(mutex_);
+    if (refused_.size() == kKeptShapes) refused_.erase(refused_.begin());
+    refused_.push_back({shapes, made.error()});
+  }
+  return made;
+}
+
+Result<std::shared_ptr<CpuPreparedModel>> DynamicModel::makeFor(const Shapes& shapes) {
+  // Not under the lock: it takes long and may call operators of the program. Two threads that meet
+  // the same new shapes at once both prepare for them, and one of the results is dropped.
+  const base::TraceSpan span("start", "prepare shapes");
+  HEARTH_ASSIGN(ops::SpecializedModel specialized, ops::specialize(*model_, shapes));
+  // Lost constants of a saved model are replaced.
+  if (saved_ == nullptr) HEARTH_TRY(hal::checkPoolsWhole(*model_));
+  Member first;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!members_.empty()) first = members_.front();
+  }
+  Member member{shapes, nullptr, std::move(specialized.operations)};
+  hal::PrepareOptions options = options_;
+  options.expectedInputs.clear();
+  if (first.prepared == nullptr && saved_ == nullptr) {
+    HEARTH_ASSIGN(member.prepared, CpuPreparedModel::create(std::move(specialized.model), options,
+                                                            pool_, store_, {}));
+  } else {
+    options.deadline = {};
+    // Packed weights belong to operations by their numbers.
+    const bool sharesWeights = first.operations == member.operations;
+    HEARTH_ASSIGN(member.prepared, CpuPreparedModel::createBeside(
+                                       sharesWeights ? first.prepared : nullptr,
+                                       std::move(specialized.model), options, pool_, saved_));
+  }
+  std::shared_ptr<CpuPreparedModel> dropped;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  if (const auto other = std::ranges::find(members_, shapes, &Member::shapes);
+      other != members_.end()) {
+    dropped = std::move(member.prepared);
+    return other->prepared;
+  }
+  if (members_.size() == kKeptShapes) {
+    dropped = std::move(members_[1].prepared);
+    members_.erase(members_.begin() + 1);
+  }
+  members_.push_back(std::move(member));
+  return members_.back().prepared;
+}
+
+Result<std::unique_ptr<hal::Execution>> DynamicModel::createExecution(hal::Request request) {
+  HEARTH_ASSIGN(hal::BoundRequest bound, hal::checkRequest(model_->main(), request));
+  Shapes shapes;
+  shapes.reserve(bound.inputs.size());
+  for (const ops::RunArgument& input : bound.inputs) {
+    if (!input.isPresent)
+      return interpret(std::move(request), Error(ErrorCode::kUnsupported, "An input is omitted."));
+    shapes.push_back(input.dimensions);
+  }
+  auto prepared = prepareFor(shapes);
+  if (!prepared) {
+    if (hal::isForInterpreter(prepared.error()))
+      return interpret(std::move(request), prepared.error());
+    return std::unexpected(std::move(prepared.error()));
+  }
+  // The interpreter says which dimension of an output the request has wrong.
+  for (size_t i = 0; i < bound.outputs.size(); ++i)
+    if (!areCompatible(bound.outputs[i].dimensions, (*prepared)->outputDimensions()[i]))
+      return interpret(std::move(request),
+                       Error(ErrorCode::kBadData, "The request gives an output another shape."));
+  return cpuExecution(*std::move(prepared), std::move(bound));
+}
+
+Result<std::shared_ptr<hal::InterpretedModel>> DynamicModel::interpretedModel(const Error& reason) {
+  std::shared_ptr<hal::InterpretedModel> interpreted;
+  {
+    const std::lock_guard lock(mutex_);
+    interpreted = interpreted_;
+  }
+  if (interpreted == nullptr) {
+    HEARTH_ASSIGN(interpreted,
+                  hal::prepareInterpreted(model_, options_, pool_, reason.toString(), saved_));
+    const std::lock_guard lock(mutex_);
+    interpreted_ = interpreted;
+  }
+  return interpreted;
+}
+
+Result<std::unique_ptr<hal::Execution>> DynamicModel::interpret(hal::Request request,
+                                                                const Error& reason) {
+  HEARTH_ASSIGN(const std::shared_ptr<hal::InterpretedModel> interpreted, interpretedModel(reason));
+  return interpreted->createExecution(std::move(request));
+}
+
+hal::StartReport DynamicModel::report(hal::StartReport (hal::PreparedModel::*reportOf)()
+                                          const) const {
+  std::shared_ptr<const CpuPreparedModel> first;
+  hal::StartReport report;
+  {
+    const std::lock_guard lock(mutex_);
+    report.reason = refused_.empty() ? "The shapes of the inputs are known only at run time."
+                                     : refused_.back().reason.toString();
+    if (!members_.empty()) first = members_.front().prepared;
+  }
+  // Without the lock, since it may wait.
+  if (first != nullptr) report = (*first.*reportOf)();
+  const std::lock_guard lock(mutex_);
+  const bool isDynamic = std::ranges::any_of(model_->main().inputs, [&](uint32_t input) {
+    return !graph::isFullySpecified(model_->main().operands[input]);
+  });
+  report.shapes = isDynamic ? static_cast<uint32_t>(members_.size()) : 0;
+  report.cacheProblem = cacheProblem_;
+  return report;
+}
+
+hal::StartReport DynamicModel::startReport() const {
+  return report(&hal::PreparedModel::startReport);
+}
+
+hal::StartReport DynamicModel::startReportSoFar() const {
+  return report(&hal::PreparedModel::startReportSoFar);
+}
+
+void DynamicModel::setCacheProblem(std::string problem) {
+  const std::lock_guard lock(mutex_);
+  cacheProblem_ = std::move(problem);
+}
+
+}  // namespace hearth::cpu
