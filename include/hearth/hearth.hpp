@@ -214,6 +214,7 @@ struct StartReport {
   uint64_t activationBytes = 0;
   uint64_t sharedBytes = 0;
   uint64_t hashedBytes = 0;
+  uint32_t shapes = 0;
 };
 
 struct Statistics {
@@ -363,7 +364,8 @@ class Compilation {
             report.mapped_bytes,
             report.activation_bytes,
             report.shared_bytes,
-            report.hashed_bytes};
+            report.hashed_bytes,
+            report.shapes};
   }
   std::string startReportJson() const {
     char* json = nullptr;

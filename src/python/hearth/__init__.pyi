@@ -51,6 +51,7 @@ class StartReport(TypedDict):
     shared_bytes: int
     hashed_bytes: int
     activation_bytes: int
+    shapes: int
     routed_around: list[str]
     tuning: Tuning
     cache: str
