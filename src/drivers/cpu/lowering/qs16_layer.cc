@@ -144,10 +144,9 @@ Result<bool> addQs16Layer(PlanBuilder* builder, const Convolution& convolution, 
   const graph::Operand& output = builder->operand(g.output);
   const size_t inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
   if (input.type != OperandType::kTensorQuant16Symm ||
-      output.type != OperandType::kTensorQuant16Symm || !hasQs16Gemm() || g.isDepthwise ||
-      g.groups != 1 || inputs == 0 || g.groupOutputChannels == 0 ||
-      g.batch * g.outputHeight * g.outputWidth == 0 || !filter.isConstant() ||
-      !isSymmetric(filter, g.groupOutputChannels) ||
+      output.type != OperandType::kTensorQuant16Symm || g.isDepthwise || g.groups != 1 ||
+      inputs == 0 || g.groupOutputChannels == 0 || g.batch * g.outputHeight * g.outputWidth == 0 ||
+      !filter.isConstant() || !isSymmetric(filter, g.groupOutputChannels) ||
       (g.bias != UINT32_MAX && !builder->operand(g.bias).isConstant()))
     return false;
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);

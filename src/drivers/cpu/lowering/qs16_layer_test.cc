@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "drivers/cpu/microkernels/qs16_gemm.h"
 #include "drivers/cpu/testing/compared_models.h"
 
 namespace hearth::cpu {
@@ -12,10 +11,6 @@ namespace {
 
 constexpr auto kInt16 = OperandType::kTensorQuant16Symm;
 constexpr auto kPerChannel = OperandType::kTensorQuant8SymmPerChannel;
-
-const char* kernelName() {
-  return hasQs16Gemm() ? "own" : "reference";
-}
 
 struct Case {
   Dimensions input;
@@ -76,7 +71,7 @@ TEST_P(Qs16ConvolutionTest, EqualsTheReference) {
   graph::Model model = builder.model();
   if (c.weights == kPerChannel)
     model.main().operands[filter].perChannel.scales = risingScales(c.outputs, 0.001f);
-  EXPECT_EQ(differenceFromReference(model, {activations(c)}, kernelName(), 0.0f), "");
+  EXPECT_EQ(differenceFromReference(model, {activations(c)}, "own", 0.0f), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -173,7 +168,7 @@ TEST_P(Qs16FullyConnectedTest, EqualsTheReference) {
   graph::Model model = builder.model();
   if (c.weights == kPerChannel)
     model.main().operands[filter].perChannel.scales = risingScales(c.outputs, 0.001f);
-  EXPECT_EQ(differenceFromReference(model, {activations(c)}, kernelName(), 0.0f), "");
+  EXPECT_EQ(differenceFromReference(model, {activations(c)}, "own", 0.0f), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(

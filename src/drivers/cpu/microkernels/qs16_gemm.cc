@@ -12,6 +12,57 @@
 #endif
 
 namespace hearth::cpu {
+namespace {
+
+constexpr size_t kPairBytes = 2 * kQs16Columns;
+
+// The sums of kQs16Rows rows and two panels, in 64 bits.
+struct Sums {
+  int64_t at[kQs16Rows][2 * kQs16Columns];
+};
+
+// Rounds the sums of `rows` rows to outputs, `count` columns from `column` on.
+void storeRows(const Qs16Gemm& product, const Sums& sums, size_t rows, size_t column, size_t count,
+               int16_t* output) {
+  const Sums* const from = &sums;
+  base::onWidestVectors([=, bias = product.bias + column, factors = product.factors + column,
+                         lowest = static_cast<double>(product.lowest),
+                         highest = static_cast<double>(product.highest),
+                         stride = product.outputStride]() HEARTH_INLINE {
+    for (size_t r = 0; r < rows; ++r) {
+      int16_t* const to = output + r * stride;
+#pragma GCC ivdep
+      for (size_t i = 0; i < count; ++i) {
+        double value = (static_cast<double>(from->at[r][i]) + bias[i]) * factors[i];
+        value = value < lowest ? lowest : value;
+        value = value > highest ? highest : value;
+        to[i] = static_cast<int16_t>(ops::nearestInteger(value));
+      }
+    }
+  });
+}
+
+// For CPUs without AVX2: row by row and panel by panel.
+void multiplyPortably(const Qs16Gemm& product, const int16_t* inputs, size_t rows,
+                      size_t firstPanel, size_t lastPanel, int16_t* output) {
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t panel = firstPanel; panel < lastPanel; ++panel) {
+      const auto* const weights =
+          reinterpret_cast<const int8_t*>(product.packed) + panel * product.panelBytes();
+      Sums sums{};
+      for (size_t i = 0; i < product.inputs; ++i) {
+        const int32_t input = inputs[r * product.inputs + i];
+        const int8_t* const lanes = weights + i / 2 * kPairBytes + i % 2;
+        for (size_t lane = 0; lane < kQs16Columns; ++lane)
+          sums.at[0][lane] += input * lanes[2 * lane];
+      }
+      const size_t column = panel * kQs16Columns;
+      storeRows(product, sums, 1, column, std::min(kQs16Columns, product.columns - column),
+                output + r * product.outputStride + column);
+    }
+}
+
+}  // namespace
 
 void packQs16(const Qs16Gemm& product, const int8_t* weights, uint8_t* packed) {
   std::memset(packed, 0, product.panels() * product.panelBytes());
@@ -30,12 +81,6 @@ namespace {
 
 // Sums of so many pairs of products stay within 32 bits, whatever the numbers.
 constexpr size_t kMostPairs = 255;
-constexpr size_t kPairBytes = 2 * kQs16Columns;
-
-// The sums of kQs16Rows rows and two panels, in 64 bits.
-struct Sums {
-  int64_t at[kQs16Rows][2 * kQs16Columns];
-};
 
 // Two neighbouring inputs.
 inline int32_t pairAt(const int16_t* inputs) {
@@ -122,27 +167,6 @@ __attribute__((target("avx512f,avx512bw,prefer-vector-width=512"))) void addProd
       }
 }
 
-// Rounds the sums of kRows rows to outputs, `count` columns from `column` on.
-void storeRows(const Qs16Gemm& product, const Sums& sums, size_t rows, size_t column, size_t count,
-               int16_t* output) {
-  const Sums* const from = &sums;
-  base::onWidestVectors([=, bias = product.bias + column, factors = product.factors + column,
-                         lowest = static_cast<double>(product.lowest),
-                         highest = static_cast<double>(product.highest),
-                         stride = product.outputStride]() HEARTH_INLINE {
-    for (size_t r = 0; r < rows; ++r) {
-      int16_t* const to = output + r * stride;
-#pragma GCC ivdep
-      for (size_t i = 0; i < count; ++i) {
-        double value = (static_cast<double>(from->at[r][i]) + bias[i]) * factors[i];
-        value = value < lowest ? lowest : value;
-        value = value > highest ? highest : value;
-        to[i] = static_cast<int16_t>(ops::nearestInteger(value));
-      }
-    }
-  });
-}
-
 template <bool kIs512, size_t kRows, size_t kPanels>
 void multiplyTile(const Qs16Gemm& product, const int16_t* inputs, size_t panel, int16_t* output) {
   const uint8_t* const weights = product.packed + panel * product.panelBytes();
@@ -191,27 +215,29 @@ bool hasAvx512Words() {
   return has;
 }
 
-}  // namespace
-
-bool hasQs16Gemm() {
+bool hasAvx2() {
   static const bool has = __builtin_cpu_supports("avx2");
   return has;
 }
+
+}  // namespace
 
 void multiplyQs16(const Qs16Gemm& product, const int16_t* inputs, size_t rows, size_t firstPanel,
                   size_t lastPanel, int16_t* output) {
   if (hasAvx512Words())
     multiplyRows<true>(product, inputs, rows, firstPanel, lastPanel, output);
-  else
+  else if (hasAvx2())
     multiplyRows<false>(product, inputs, rows, firstPanel, lastPanel, output);
+  else
+    multiplyPortably(product, inputs, rows, firstPanel, lastPanel, output);
 }
 
 #else
 
-bool hasQs16Gemm() {
-  return false;
+void multiplyQs16(const Qs16Gemm& product, const int16_t* inputs, size_t rows, size_t firstPanel,
+                  size_t lastPanel, int16_t* output) {
+  multiplyPortably(product, inputs, rows, firstPanel, lastPanel, output);
 }
-void multiplyQs16(const Qs16Gemm&, const int16_t*, size_t, size_t, size_t, int16_t*) {}
 
 #endif
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of 16-bit activations and 8-bit weights on AVX2 and AVX-512. Sums are exact:
+// Matrix products of 16-bit activations and 8-bit weights. Sums are exact: on AVX2 and AVX-512
 // pairs of products are added in 32 bits, and what 32 bits hold in all cases is added in 64.
 #pragma once
 
@@ -11,9 +11,6 @@ namespace hearth::cpu {
 // The most rows of one call of the inner kernel, and the columns of a panel.
 inline constexpr size_t kQs16Rows = 6;
 inline constexpr size_t kQs16Columns = 16;
-
-// Whether this CPU has the instructions. Thread-safe.
-bool hasQs16Gemm();
 
 // output[row][column] = clamp(round((bias[column] + sum over inputs) * factor[column])), halves
 // away from zero.
