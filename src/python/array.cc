@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <numeric>
 #include <span>
@@ -128,6 +129,41 @@ nb::object dlpackOf(nb::handle object) {
   return nb::none();
 }
 
+// The letters with which the buffer protocol names this type in its native form; null for types
+// that it cannot name in one letter.
+const char* bufferFormats(hearth_type type) {
+  switch (type) {
+    case HEARTH_TYPE_FLOAT16:
+      return "e";
+    case HEARTH_TYPE_FLOAT32:
+      return "f";
+    case HEARTH_TYPE_FLOAT64:
+      return "d";
+    case HEARTH_TYPE_INT8:
+      return "b";
+    case HEARTH_TYPE_UINT8:
+      return "B";
+    case HEARTH_TYPE_INT16:
+      return "h";
+    case HEARTH_TYPE_UINT16:
+      return "H";
+    case HEARTH_TYPE_INT32:
+      return "il";
+    case HEARTH_TYPE_UINT32:
+      return "IL";
+    case HEARTH_TYPE_INT64:
+      return "lq";
+    case HEARTH_TYPE_UINT64:
+      return "LQ";
+    case HEARTH_TYPE_BOOL:
+      return "?";
+    case HEARTH_TYPE_INT4:
+    case HEARTH_TYPE_COMPLEX64:
+      return nullptr;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void setError(hearth_status status, const char* message) {
@@ -198,7 +234,58 @@ uint64_t bytesOf(hearth_type type, const std::vector<uint32_t>& dimensions) {
   return count;
 }
 
-Array inputArray(nb::handle object, const TensorInfo& tensor) {
+ArrayMemory::ArrayMemory(ArrayMemory&& other) noexcept {
+  *this = std::move(other);
+}
+
+ArrayMemory& ArrayMemory::operator=(ArrayMemory&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  buffer_ = std::exchange(other.buffer_, {});
+  array_ = std::move(other.array_);
+  writable_ = std::move(other.writable_);
+  data_ = std::exchange(other.data_, nullptr);
+  bytes_ = std::exchange(other.bytes_, 0);
+  dimensions_ = std::move(other.dimensions_);
+  return *this;
+}
+
+void ArrayMemory::release() {
+  if (buffer_.obj != nullptr) callWithLock([this] { PyBuffer_Release(&buffer_); });
+}
+
+// Takes the memory of an object with the buffer protocol that needs no conversion. Much faster than
+// nanobind's way, which knows DLPack and all types. False for all else.
+bool ArrayMemory::takeBuffer(nb::handle object, const TensorInfo& tensor, bool isWritable) {
+  if (tensor.byteSize == 0 || !PyObject_CheckBuffer(object.ptr())) return false;
+  const char* const formats = bufferFormats(tensor.type);
+  if (formats == nullptr) return false;
+  const int flags = PyBUF_ND | PyBUF_FORMAT | (isWritable ? PyBUF_WRITABLE : 0);
+  if (callWithLock([&] { return PyObject_GetBuffer(object.ptr(), &buffer_, flags); }) != 0) {
+    PyErr_Clear();
+    buffer_ = {};
+    return false;
+  }
+  const char* const format = buffer_.format;
+  bool fits = format != nullptr && format[0] != 0 && format[1] == 0 &&
+              std::strchr(formats, format[0]) != nullptr &&
+              static_cast<size_t>(buffer_.itemsize) == typeSize(tensor.type) &&
+              static_cast<size_t>(buffer_.ndim) == tensor.dimensions.size();
+  for (size_t i = 0; fits && i < tensor.dimensions.size(); ++i)
+    fits = static_cast<uint64_t>(buffer_.shape[i]) == tensor.dimensions[i];
+  if (!fits) {
+    release();
+    buffer_ = {};
+    return false;
+  }
+  data_ = buffer_.buf;
+  bytes_ = static_cast<uint64_t>(buffer_.len);
+  return true;
+}
+
+ArrayMemory ArrayMemory::ofInput(nb::handle object, const TensorInfo& tensor) {
+  ArrayMemory memory;
+  if (memory.takeBuffer(object, tensor, false)) return memory;
   Array array;
   const bool hasBuffer = PyObject_CheckBuffer(object.ptr()) != 0;
   const bool isArray = hasBuffer || nb::hasattr(object, "__dlpack__");
@@ -218,16 +305,27 @@ Array inputArray(nb::handle object, const TensorInfo& tensor) {
     }
   }
   check(array, object, tensor);
-  return array;
+  memory.data_ = const_cast<void*>(static_cast<const void*>(array.data()));
+  memory.bytes_ = array.nbytes();
+  if (tensor.byteSize == 0 && tensor.type != HEARTH_TYPE_INT4)
+    for (size_t i = 0; i < array.ndim(); ++i)
+      memory.dimensions_.push_back(static_cast<uint32_t>(array.shape(i)));
+  memory.array_ = std::move(array);
+  return memory;
 }
 
-WritableArray outputArray(nb::handle object, const TensorInfo& tensor) {
+ArrayMemory ArrayMemory::ofOutput(nb::handle object, const TensorInfo& tensor) {
+  ArrayMemory memory;
+  if (memory.takeBuffer(object, tensor, true)) return memory;
   WritableArray array;
   if (!nb::try_cast(object, array, false))
     refuse("The output " + quoted(tensor) +
            " needs a writable array whose elements lie in memory one after the other.");
   check(array, object, tensor);
-  return array;
+  memory.data_ = array.data();
+  memory.bytes_ = array.nbytes();
+  memory.writable_ = std::move(array);
+  return memory;
 }
 
 AlignedMemory::AlignedMemory(const TensorInfo& tensor, uint64_t bytes)

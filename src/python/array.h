@@ -33,11 +33,35 @@ std::string shapeText(const std::vector<uint32_t>& dimensions);
 // The shape of an array.
 std::string arrayShapeText(const std::vector<uint64_t>& shape);
 
-// The object's memory if it has the tensor's type and shape, else a contiguous copy of it. Lists
-// and numbers become arrays of that type. Refuses all else with a sentence that names the tensor.
-Array inputArray(nanobind::handle object, const TensorInfo& tensor);
-// The memory of a writable array, in place.
-WritableArray outputArray(nanobind::handle object, const TensorInfo& tensor);
+// An array's memory, which stays where it is while this exists. Move-only.
+class ArrayMemory {
+ public:
+  // The object's memory if it has the tensor's type and shape, else a contiguous copy of it. Lists
+  // and numbers become arrays of that type. Refuses all else with a sentence that names the tensor.
+  static ArrayMemory ofInput(nanobind::handle object, const TensorInfo& tensor);
+  // The memory of a writable array, in place.
+  static ArrayMemory ofOutput(nanobind::handle object, const TensorInfo& tensor);
+
+  ArrayMemory() = default;
+  ArrayMemory(ArrayMemory&& other) noexcept;
+  ArrayMemory& operator=(ArrayMemory&& other) noexcept;
+  ~ArrayMemory() { release(); }
+
+  void* data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+  const std::vector<uint32_t>& dimensions() const { return dimensions_; }
+
+ private:
+  bool takeBuffer(nanobind::handle object, const TensorInfo& tensor, bool isWritable);
+  void release();
+
+  Py_buffer buffer_{};  // without an owner: one of the arrays holds the memory
+  Array array_;
+  WritableArray writable_;
+  void* data_ = nullptr;
+  uint64_t bytes_ = 0;
+  std::vector<uint32_t> dimensions_;  // empty for a tensor whose dimensions are all known
+};
 
 // Memory of a new NumPy array that kernels use in place: see hearth_execution_set_input.
 class AlignedMemory {

@@ -23,6 +23,9 @@ std::optional<std::chrono::nanoseconds> duration(std::optional<double> seconds) 
   return std::chrono::nanoseconds(static_cast<int64_t>(std::min(*seconds, kMost) * 1e9));
 }
 
+// The most bytes of an output that is small: they are copied sooner than another array is bound.
+constexpr uint64_t kMostKept = 16 << 10;
+
 std::string namesOf(const std::vector<TensorInfo>& tensors) {
   std::string names;
   for (const TensorInfo& tensor : tensors)
@@ -41,14 +44,14 @@ nb::dict dictionaryOf(nb::handle mapping) {
 
 // The values of a dictionary by tensor; a null object for those that it lacks.
 std::vector<nb::object> byTensor(const nb::dict& given, const std::vector<TensorInfo>& tensors,
-                                 const char* kind) {
+                                 const std::vector<nb::object>& names, const char* kind) {
   std::vector<nb::object> values(tensors.size());
   size_t known = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const nb::str name(tensors[i].name.c_str());
-    if (!given.contains(name)) continue;
-    values[i] = given[name];
-    ++known;
+    PyObject* const value = PyDict_GetItemWithError(given.ptr(), names[i].ptr());
+    if (value == nullptr && PyErr_Occurred() != nullptr) throw nb::python_error();
+    values[i] = nb::borrow(value);
+    if (value != nullptr) ++known;
   }
   if (known == given.size()) return values;
   for (const auto& [key, value] : given) {
@@ -76,6 +79,34 @@ size_t rankOf(nb::handle object) {
   return nb::try_cast(inner.attr("ndim"), more) ? rank + more : rank;
 }
 
+std::vector<nb::object> keysOf(const std::vector<TensorInfo>& tensors) {
+  std::vector<nb::object> keys;
+  for (const TensorInfo& tensor : tensors) {
+    PyObject* const key = PyUnicode_InternFromString(tensor.name.c_str());
+    if (key == nullptr) throw nb::python_error();
+    keys.push_back(nb::steal(key));
+  }
+  return keys;
+}
+
+// Makes the array that runs write a small output to, unless there is one.
+void keepArray(const TensorInfo& tensor, Binding::Kept* kept) {
+  if (kept->data != nullptr) return;
+  AlignedMemory memory(tensor, tensor.byteSize);
+  kept->bytes = memory.bytes();
+  void* const data = memory.data();
+  kept->array = memory.take(tensor.dimensions);
+  kept->copy = kept->array.attr("copy");
+  kept->data = data;
+}
+
+// A new array with the values of the last run.
+nb::object copied(const Binding::Kept& kept) {
+  PyObject* const array = callWithLock([&] { return PyObject_CallNoArgs(kept.copy.ptr()); });
+  if (array == nullptr) throw nb::python_error();
+  return nb::steal(array);
+}
+
 bool isMapping(nb::handle object) {
   return PyDict_Check(object.ptr()) ||
          (nb::hasattr(object, "keys") && nb::hasattr(object, "__contains__"));
@@ -84,7 +115,11 @@ bool isMapping(nb::handle object) {
 }  // namespace
 
 Compiled::Compiled(Compilation made)
-    : compilation(std::move(made)), inputs(compilation.inputs()), outputs(compilation.outputs()) {}
+    : compilation(std::move(made)),
+      inputs(compilation.inputs()),
+      outputs(compilation.outputs()),
+      inputNames(keysOf(inputs)),
+      outputNames(keysOf(outputs)) {}
 
 Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs,
                      nb::handle outputs)
@@ -92,7 +127,7 @@ Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs
   const std::vector<TensorInfo>& tensors = compiled_->inputs;
   std::vector<nb::object> values;
   if (isMapping(inputs)) {
-    values = byTensor(dictionaryOf(inputs), tensors, "input");
+    values = byTensor(dictionaryOf(inputs), tensors, compiled_->inputNames, "input");
   } else if ((PyList_Check(inputs.ptr()) || PyTuple_Check(inputs.ptr())) &&
              !(tensors.size() == 1 && rankOf(inputs) == tensors[0].dimensions.size())) {
     for (const nb::handle value : inputs) values.push_back(nb::borrow(value));
@@ -105,59 +140,79 @@ Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs
            std::to_string(values.size()) + (values.size() == 1 ? " is given." : " are given."));
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!values[i].is_valid()) refuse("The input '" + tensors[i].name + "' is missing.");
-    inputs_.push_back(inputArray(values[i], tensors[i]));
+    inputs_.push_back(ArrayMemory::ofInput(values[i], tensors[i]));
   }
   if (outputs.is_none()) return;
   if (!isMapping(outputs)) refuse("Outputs are given by name, as a mapping.");
   const std::vector<nb::object> given =
-      byTensor(dictionaryOf(outputs), compiled_->outputs, "output");
+      byTensor(dictionaryOf(outputs), compiled_->outputs, compiled_->outputNames, "output");
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (!given[i].is_valid()) continue;
-    outputs_[i].given = outputArray(given[i], compiled_->outputs[i]);
+    outputs_[i].given = ArrayMemory::ofOutput(given[i], compiled_->outputs[i]);
     outputs_[i].object = given[i];
   }
 }
 
-void Arguments::bind(Execution& execution) {
+void Arguments::bind(Execution& execution, Binding& binding) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    std::vector<uint32_t> dimensions;
-    if (compiled_->inputs[i].type != HEARTH_TYPE_INT4)
-      for (size_t d = 0; d < inputs_[i].ndim(); ++d)
-        dimensions.push_back(static_cast<uint32_t>(inputs_[i].shape(d)));
-    execution.setInput(i, inputs_[i].data(), inputs_[i].nbytes(), dimensions);
+    const ArrayMemory& input = inputs_[i];
+    const bool isFixed = compiled_->inputs[i].byteSize != 0;
+    if (isFixed && binding.inputs[i] == input.data()) continue;
+    binding.inputs[i] = nullptr;
+    execution.setInput(i, input.data(), input.bytes(), input.dimensions());
+    if (isFixed) binding.inputs[i] = input.data();
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
     Output& output = outputs_[i];
     const TensorInfo& tensor = compiled_->outputs[i];
+    const auto bindTo = [&](void* data, uint64_t bytes) {
+      if (tensor.byteSize != 0 && binding.outputs[i] == data) return;
+      binding.outputs[i] = nullptr;
+      execution.setOutput(i, data, bytes);
+      if (tensor.byteSize != 0) binding.outputs[i] = data;
+    };
     if (output.given) {
-      execution.setOutput(i, output.given->data(), output.given->nbytes());
+      bindTo(output.given->data(), output.given->bytes());
+      continue;
+    }
+    if (tensor.byteSize != 0 && tensor.byteSize <= kMostKept) {
+      keepArray(tensor, &binding.kept[i]);
+      output.isKept = true;
+      bindTo(binding.kept[i].data, binding.kept[i].bytes);
       continue;
     }
     if (!output.made)
       output.made.emplace(tensor, tensor.byteSize != 0
                                       ? tensor.byteSize
                                       : bytesOf(tensor.type, tensor.defaultDimensions));
-    execution.setOutput(i, output.made->data(), output.made->bytes());
+    bindTo(output.made->data(), output.made->bytes());
   }
 }
 
 void Arguments::grow(const Execution& execution) {
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (outputs_[i].given) continue;
+    if (outputs_[i].given || outputs_[i].isKept) continue;
     const TensorInfo& tensor = compiled_->outputs[i];
     const uint64_t bytes = bytesOf(tensor.type, execution.outputShape(i));
     if (bytes > outputs_[i].made->bytes()) outputs_[i].made.emplace(tensor, bytes);
   }
 }
 
-nb::dict Arguments::take(const Execution& execution) {
+nb::dict Arguments::take(const Execution& execution, const Binding& binding) {
   nb::dict result;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const TensorInfo& tensor = compiled_->outputs[i];
-    const std::vector<uint32_t> shape =
-        tensor.byteSize != 0 ? tensor.dimensions : execution.outputShape(i);
-    result[tensor.name.c_str()] =
-        outputs_[i].given ? outputs_[i].object : outputs_[i].made->take(shape);
+    Output& output = outputs_[i];
+    nb::object value;
+    if (output.given)
+      value = output.object;
+    else if (output.isKept)
+      value = copied(binding.kept[i]);
+    else
+      value =
+          output.made->take(tensor.byteSize != 0 ? tensor.dimensions : execution.outputShape(i));
+    if (PyDict_SetItem(result.ptr(), compiled_->outputNames[i].ptr(), value.ptr()) != 0)
+      throw nb::python_error();
   }
   return result;
 }
@@ -189,10 +244,12 @@ class Runner::Turn {
 };
 
 Runner::Runner(std::shared_ptr<const Compiled> compiled)
-    : compiled_(std::move(compiled)), execution_([this] {
+    : compiled_(std::move(compiled)),
+      execution_([this] {
         const Unlocked unlocked;
         return compiled_->compilation.createExecution();
-      }()) {}
+      }()),
+      binding_(*compiled_) {}
 
 void Runner::runBound(Arguments& arguments, std::optional<double> timeout, From from) {
   const auto limit = duration(timeout);
@@ -208,7 +265,7 @@ void Runner::runBound(Arguments& arguments, std::optional<double> timeout, From 
         throw;
     }
     arguments.grow(*execution_);
-    arguments.bind(*execution_);
+    arguments.bind(*execution_, binding_);
   }
 }
 
@@ -216,9 +273,9 @@ nb::dict Runner::run(nb::handle inputs, nb::handle outputs, std::optional<double
                      From from) {
   const Turn turn(*this);
   Arguments arguments(compiled_, inputs, outputs);
-  arguments.bind(*execution_);
+  arguments.bind(*execution_, binding_);
   runBound(arguments, timeout, from);
-  return arguments.take(*execution_);
+  return arguments.take(*execution_, binding_);
 }
 
 void Runner::resetState() {
@@ -249,7 +306,7 @@ Run::Run(std::shared_ptr<Runner> runner, nb::handle inputs, nb::handle outputs,
       arguments_(runner_->compiled_, inputs, outputs),
       timeout_(timeout) {
   Runner::Turn turn(*runner_);
-  arguments_.bind(*runner_->execution_);
+  arguments_.bind(*runner_->execution_, runner_->binding_);
   const auto limit = duration(timeout);
   event_.emplace(limit ? runner_->execution_->start(*limit) : runner_->execution_->start());
   turn.keep();
@@ -302,10 +359,10 @@ nb::object Run::wait(std::optional<double> timeout) {
     if (ending == Ending::kNone) return nb::none();
     if (ending == Ending::kTooSmall && hasTurn_) {
       arguments_.grow(*runner_->execution_);
-      arguments_.bind(*runner_->execution_);
+      arguments_.bind(*runner_->execution_, runner_->binding_);
       runner_->runBound(arguments_, timeout_, Runner::From::kPresentState);
     }
-    if (!result_.is_valid()) result_ = arguments_.take(*runner_->execution_);
+    if (!result_.is_valid()) result_ = arguments_.take(*runner_->execution_, runner_->binding_);
   } catch (...) {
     endTurn();
     throw;

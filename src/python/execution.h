@@ -23,6 +23,31 @@ struct Compiled {
   const Compilation compilation;
   const std::vector<TensorInfo> inputs;
   const std::vector<TensorInfo> outputs;
+  // The names of the tensors as keys of dictionaries.
+  const std::vector<nanobind::object> inputNames;
+  const std::vector<nanobind::object> outputNames;
+};
+
+// What an execution is bound to, so that a run with the same memory binds nothing. Used by one
+// thread at a time.
+struct Binding {
+  explicit Binding(const Compiled& compiled)
+      : inputs(compiled.inputs.size()),
+        outputs(compiled.outputs.size()),
+        kept(compiled.outputs.size()) {}
+
+  // By tensor: memory that the execution is known to be bound to, with the tensor's size; or null.
+  std::vector<const void*> inputs;
+  std::vector<const void*> outputs;
+  // By output: for a small one an array that runs write to if the caller gives none. The result is
+  // a copy of it, which takes less time than binding a new array.
+  struct Kept {
+    void* data = nullptr;  // null: none
+    uint64_t bytes = 0;
+    nanobind::object array;
+    nanobind::object copy;  // its method
+  };
+  std::vector<Kept> kept;
 };
 
 // Arrays that a run reads and writes.
@@ -33,20 +58,21 @@ class Arguments {
   Arguments(std::shared_ptr<const Compiled> compiled, nanobind::handle inputs,
             nanobind::handle outputs);
 
-  void bind(Execution& execution);
+  void bind(Execution& execution, Binding& binding);
   // After a run that failed since a buffer was too small: allocates what it asks for.
   void grow(const Execution& execution);
   // A dictionary of all outputs, by name. Once, after a run that succeeded.
-  nanobind::dict take(const Execution& execution);
+  nanobind::dict take(const Execution& execution, const Binding& binding);
 
  private:
   struct Output {
-    std::optional<WritableArray> given;
+    std::optional<ArrayMemory> given;
     nanobind::object object;  // `given` as the caller has it
+    bool isKept = false;      // Binding::Kept
     std::optional<AlignedMemory> made;
   };
   std::shared_ptr<const Compiled> compiled_;
-  std::vector<Array> inputs_;
+  std::vector<ArrayMemory> inputs_;
   std::vector<Output> outputs_;
 };
 
@@ -73,6 +99,7 @@ class Runner : public std::enable_shared_from_this<Runner> {
 
   const std::shared_ptr<const Compiled> compiled_;
   std::optional<Execution> execution_;
+  Binding binding_;
   std::atomic<bool> isBusy_ = false;
 };
 

@@ -124,6 +124,33 @@ class PackageTest(unittest.TestCase):
         gc.collect()
         np.testing.assert_array_equal(result, before)
 
+    def testRunsWithTheSameAndWithOtherArrays(self):
+        """What is bound is kept from run to run, and replaced when the arrays are others."""
+        execution = self.compiled.create_execution()
+        x, y = picture(3), picture(5)
+        first = execution.run(x)["probabilities"]
+        kept = first.copy()
+        first[:] = 7
+        second = execution.run(x)["probabilities"]
+        self.assertIsNot(first, second)
+        np.testing.assert_array_equal(second, kept)
+        self.assertTrue(second.flags.owndata and second.flags.writeable)
+        self.assertEqual(execution.run(y)["probabilities"].argmax(), 5)
+        mine = self.compiled.outputs[0].empty()
+        for inputs, digit in ((x, 3), (y, 5), (x, 3)):
+            execution.run(inputs, outputs={"probabilities": mine})
+            self.assertEqual(mine.argmax(), digit)
+            mine[:] = 0
+            self.assertEqual(execution.run(inputs)["probabilities"].argmax(), digit)
+            self.assertEqual(mine.max(), 0)
+        x[:] = picture(8)
+        self.assertEqual(execution.run(x)["probabilities"].argmax(), 8)
+        self.assertEqual(execution.start(x).wait()["probabilities"].argmax(), 8)
+        # Bytes in another order are converted, not taken as they are.
+        self.assertEqual(execution.run(x.astype(">f4"))["probabilities"].argmax(), 8)
+        self.assertEqual(execution.run(x)["probabilities"].argmax(), 8)
+        np.testing.assert_array_equal(second, kept)
+
     def testMistakesAreSentences(self):
         x = picture(0)
         wrong = np.zeros((1, 10), np.float64)
