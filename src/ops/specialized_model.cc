@@ -141,6 +141,10 @@ class Specializer {
                   graph::describe(operand), graph::describeDimensions(given));
     if (std::ranges::contains(given, 0u))
       return fail(ErrorCode::kUnsupported, "Input {} has no elements.", position);
+    graph::Operand sized = operand;
+    sized.dimensions = given;
+    sized.isRankZeroTensor = given.empty();
+    HEARTH_TRY(graph::byteSize(sized));
     State& state = states_[subgraph_.inputs[position]];
     state.dimensions = given;
     state.isKnown = true;
@@ -316,6 +320,12 @@ class Specializer {
 };
 
 }  // namespace
+
+bool hasUnknownInputs(const graph::Model& model) {
+  return std::ranges::any_of(model.main().inputs, [&](uint32_t input) {
+    return !graph::isFullySpecified(model.main().operands[input]);
+  });
+}
 
 Result<SpecializedModel> specialize(const graph::Model& model,
                                     std::span<const graph::Dimensions> inputs) {

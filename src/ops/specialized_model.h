@@ -12,6 +12,9 @@
 
 namespace hearth::ops {
 
+// Whether the model has to be specialised for a run: it does not tell the shapes of all inputs.
+bool hasUnknownInputs(const graph::Model& model);
+
 struct SpecializedModel {
   // The model, in which operands have the dimensions that the inputs give them. What depends on
   // shapes alone (SHAPE and arithmetic on it) is computed: its results are constants, and its

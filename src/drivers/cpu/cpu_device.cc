@@ -160,12 +160,6 @@ std::shared_ptr<cache::SegmentStore> storeFor(const graph::Model& model,
   return store != nullptr ? store : storeWithoutMemory();
 }
 
-bool hasUnknownInputs(const graph::Model& model) {
-  return std::ranges::any_of(model.main().inputs, [&](uint32_t input) {
-    return !graph::isFullySpecified(model.main().operands[input]);
-  });
-}
-
 // The model specialised for the shapes that are known or expected, or for dimensions of 1 where
 // neither is the case. Error: the shapes do not suit the model, or have no known rank.
 Result<ops::SpecializedModel> specializedForExpected(const graph::Model& model,
@@ -249,7 +243,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     return base::caught(
         [&] { return CpuPreparedModel::create(model, options, pool, used, std::move(keeping)); });
   };
-  if (hasUnknownInputs(*model)) return dynamic();
+  if (ops::hasUnknownInputs(*model)) return dynamic();
   auto prepared = prepareWith(store);
   if (!prepared && prepared.error().code() == ErrorCode::kOutOfMemory && store->freeMemory()) {
     prepared = prepareWith(storeWithoutMemory());
@@ -297,7 +291,7 @@ Result<hal::StartReport> CpuDevice::explainStart(std::shared_ptr<const graph::Mo
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
   HEARTH_TRY(graph::validateOnce(*model));
   HEARTH_TRY(initializeXnnpack());
-  if (hasUnknownInputs(*model))
+  if (ops::hasUnknownInputs(*model))
     if (auto specialized = specializedForExpected(*model, options.expectedInputs))
       model = std::move(specialized->model);
   const std::shared_ptr<cache::SegmentStore> store = openStoreForLooking(options);

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <utility>
 
-#include "base/format.h"
 #include "base/trace.h"
 #include "drivers/cpu/cpu_execution.h"
 #include "hal/request_check.h"
@@ -62,9 +61,7 @@ Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
   if (prepared) return made;
   // Executions may have shapes that can be planned: converters write 1 for dimensions that they do
   // not know, which some models cannot take.
-  const bool isDynamic = std::ranges::any_of(
-      main.inputs, [&](uint32_t input) { return !graph::isFullySpecified(main.operands[input]); });
-  if (!isDynamic || !hal::isForInterpreter(prepared.error()))
+  if (!ops::hasUnknownInputs(*made->model_) || !hal::isForInterpreter(prepared.error()))
     return std::unexpected(std::move(prepared.error()));
   HEARTH_TRY(made->interpretedModel(prepared.error()));
   return made;
@@ -194,10 +191,7 @@ hal::StartReport DynamicModel::report(hal::StartReport (hal::PreparedModel::*rep
   // Without the lock, since it may wait.
   if (first != nullptr) report = (*first.*reportOf)();
   const std::lock_guard lock(mutex_);
-  const bool isDynamic = std::ranges::any_of(model_->main().inputs, [&](uint32_t input) {
-    return !graph::isFullySpecified(model_->main().operands[input]);
-  });
-  report.shapes = isDynamic ? static_cast<uint32_t>(members_.size()) : 0;
+  report.shapes = ops::hasUnknownInputs(*model_) ? static_cast<uint32_t>(members_.size()) : 0;
   report.cacheProblem = cacheProblem_;
   return report;
 }

@@ -34,7 +34,6 @@ Result<std::shared_ptr<const NestedGraph::Planned>> NestedGraph::plan(
       outputDimensions_.push_back(builder.tensor(output).dimensions);
       outputBytes_.push_back(tensorBytes(builder.tensor(output)));
     }
-    kernels_ = builder.takeKernels();
   }
   planned->plan = builder.takePlan();
   HEARTH_TRY(planArena(&planned->plan, 0));

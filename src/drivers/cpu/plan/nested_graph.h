@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "base/mutex.h"
@@ -38,8 +37,6 @@ class NestedGraph {
   // Dimensions of the outputs, and their sizes in bytes.
   const std::vector<graph::Dimensions>& outputDimensions() const { return outputDimensions_; }
   const std::vector<uint64_t>& outputBytes() const { return outputBytes_; }
-  // Kinds of kernels (Node::kernel) that the operations have.
-  const std::vector<std::string>& kernels() const { return kernels_; }
 
   // A context with all kernels built; it keeps what it refers to.
   Result<std::shared_ptr<ExecutionContext>> makeContext(threads::ThreadPool* pool);
@@ -58,7 +55,6 @@ class NestedGraph {
   PackedWeights* const weights_;
   std::vector<graph::Dimensions> outputDimensions_;
   std::vector<uint64_t> outputBytes_;
-  std::vector<std::string> kernels_;
 
   base::Mutex mutex_;
   std::set<uint32_t> referenceOnly_;  // operations that XNNPACK refuses
