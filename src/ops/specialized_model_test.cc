@@ -162,6 +162,9 @@ TEST(SpecializedModelTest, ShapesHaveToFitTheModel) {
   const auto empty = specialize(model, std::vector<Dimensions>{{0, 5, 3}});
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().code(), ErrorCode::kUnsupported);
+  const auto huge = specialize(model, std::vector<Dimensions>{{UINT32_MAX, UINT32_MAX, 3}});
+  ASSERT_FALSE(huge);
+  EXPECT_EQ(huge.error().code(), ErrorCode::kBadData);
   EXPECT_EQ(specialize(model, {}).error().code(), ErrorCode::kBadData);
 }
 

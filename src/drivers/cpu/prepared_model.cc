@@ -195,7 +195,8 @@ Result<CpuPreparedModel::NewPlan> CpuPreparedModel::makePlan(const hal::PrepareO
     return fail(ErrorCode::kMissedDeadlinePersistent,
                 "The deadline passes while the model is prepared.");
   const std::set<uint32_t> refused = referenceOnly();
-  PlanBuilder builder(*model_, weights_.get(), refused, customs_);
+  PlanBuilder builder(*model_, weights_.get(), refused, customs_,
+                      {.maxArenaBytes = options.maxActivationBytes});
   HEARTH_TRY(builder.build());
   auto planned = std::make_unique<ContextPool::Planned>();
   planned->ownedConstants = builder.constants().takeCopies();

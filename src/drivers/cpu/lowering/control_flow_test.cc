@@ -113,6 +113,35 @@ TEST(ControlFlowTest, WeightsOfALoopArePackedOnce) {
             2 * (kWidth + 16) * (kWidth + 16) * sizeof(float));
 }
 
+TEST(ControlFlowTest, TheLimitOfActivationsHoldsInBranches) {
+  ModelBuilder builder;
+  const uint32_t branch = builder.beginSubgraph();
+  const uint32_t row = builder.input(kFloat, {1, kWidth});
+  const uint32_t times = builder.constant<int32_t>(kInt, {2}, {4096, 1});
+  const uint32_t wide = builder.temporary(kFloat, {4096, kWidth});
+  builder.operation(OperationType::kTile, {row, times}, {wide});
+  const uint32_t axes = builder.constant<int32_t>(kInt, {1}, {0});
+  builder.operation(OperationType::kReduceMax, {wide, axes, builder.scalar(true)},
+                    {builder.output(kFloat, {1, kWidth})});
+  builder.returnToMain();
+  const uint32_t condition = builder.input(kBool, {1});
+  const uint32_t in = builder.input(kFloat, {1, kWidth});
+  builder.operation(
+      OperationType::kIf,
+      {condition, builder.subgraphOperand(branch), builder.subgraphOperand(branch), in},
+      {builder.output(kFloat, {1, kWidth})});
+  const auto model = std::make_shared<graph::Model>(builder.model());
+  hal::PrepareOptions options;
+  options.driverOptions["store_mode"] = "off";
+  const uint64_t needed = uint64_t{4096} * kWidth * sizeof(float);
+  options.maxActivationBytes = 2 * needed;
+  EXPECT_TRUE(createCpuDevice()->prepareModel(model, options, {}));
+  options.maxActivationBytes = needed / 2;
+  const auto refused = createCpuDevice()->prepareModel(model, options, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kOutOfMemory) << refused.error().toString();
+}
+
 // (a, b) = (b, a) and a third state that stays, while a counter is below `steps`.
 graph::Model swapLoop(int32_t steps) {
   ModelBuilder builder;

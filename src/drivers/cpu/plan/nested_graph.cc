@@ -36,7 +36,7 @@ Result<std::shared_ptr<const NestedGraph::Planned>> NestedGraph::plan(
     }
   }
   planned->plan = builder.takePlan();
-  HEARTH_TRY(planArena(&planned->plan, 0));
+  HEARTH_TRY(planArena(&planned->plan, what_.maxArenaBytes));
   return planned;
 }
 

@@ -156,10 +156,11 @@ Status PlanBuilder::inferNested(const graph::Operation& operation) {
   for (size_t i = isIf ? ops::kIfThen : ops::kWhileCondition; i < first; ++i) {
     if (planned_.depth == kDeepest || (*allowance)-- == 0)
       return fail(ErrorCode::kUnsupported, "The model has too much nested control flow.");
-    HEARTH_ASSIGN(auto nested, NestedGraph::create(model_,
-                                                   {operand(operation.inputs[i]).subgraphIndex,
-                                                    inputs, planned_.depth + 1, allowance},
-                                                   weights_));
+    HEARTH_ASSIGN(auto nested,
+                  NestedGraph::create(model_,
+                                      {operand(operation.inputs[i]).subgraphIndex, inputs,
+                                       planned_.depth + 1, allowance, planned_.maxArenaBytes},
+                                      weights_));
     nested_.push_back(std::move(nested));
   }
   if (!isIf && nested_[0]->outputBytes() != std::vector<uint64_t>{1})

@@ -39,6 +39,7 @@ struct PlannedSubgraph {
   // How many subgraphs may still be planned, for all plans that are made together; null: as many as
   // a model may have.
   uint32_t* allowance = nullptr;
+  uint64_t maxArenaBytes = 0;  // of each subgraph inside it; 0 = no limit
 };
 
 // Collects the values and nodes of an execution graph. Used by one thread. The model must outlive
