@@ -10,6 +10,14 @@ namespace hearth::base {
 #define HEARTH_INLINE __attribute__((always_inline))
 
 #if defined(__x86_64__)
+// GCC uses vectors of 256 bits unless it is told to prefer 512. Clang ignores the whole attribute
+// when it contains what only GCC knows, and then refuses the intrinsics of these instruction sets.
+#if defined(__clang__)
+#define HEARTH_TARGET_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c"
+#else
+#define HEARTH_TARGET_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,prefer-vector-width=512"
+#endif
+
 // The body is passed as a copy, so that the compiler knows that its captures do not change when a
 // loop stores bytes, which may alias anything.
 template <typename Body>
@@ -17,8 +25,7 @@ __attribute__((target("avx2,fma,f16c"))) void callForAvx2(const Body body) {
   body();
 }
 template <typename Body>
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,prefer-vector-width=512"))) void
-callForAvx512(const Body body) {
+__attribute__((target(HEARTH_TARGET_AVX512))) void callForAvx512(const Body body) {
   body();
 }
 #endif

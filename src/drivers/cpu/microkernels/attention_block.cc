@@ -336,8 +336,7 @@ HEARTH_INLINE inline void packValuesWith(const float* values, size_t stride, siz
 
 #if defined(__x86_64__)
 #define HEARTH_AVX2 __attribute__((target("avx2,fma")))
-#define HEARTH_AVX512 \
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,prefer-vector-width=512")))
+#define HEARTH_AVX512 __attribute__((target(HEARTH_TARGET_AVX512)))
 
 HEARTH_AVX2 void attendAvx2(const ops::AttentionParameters& p, const AttentionBlock& block) {
   if (block.rows == 1) return attendWith<MiddleOfOne>(p, block);

@@ -131,9 +131,11 @@ __attribute__((target("avx2"))) void addProducts256(const uint8_t* panel, size_t
 
 // The same with vectors of twice the size.
 template <size_t kRows, size_t kPanels>
-__attribute__((target("avx512f,avx512bw,prefer-vector-width=512"))) void addProducts512(
-    const uint8_t* panel, size_t panelBytes, const int16_t* inputs, size_t rowSize, size_t first,
-    size_t last, Sums* sums) {
+__attribute__((target("avx512f,avx512bw"))) void addProducts512(const uint8_t* panel,
+                                                                size_t panelBytes,
+                                                                const int16_t* inputs,
+                                                                size_t rowSize, size_t first,
+                                                                size_t last, Sums* sums) {
   __m512i parts[kRows][kPanels];
 #pragma GCC unroll 8
   for (size_t r = 0; r < kRows; ++r)
