@@ -12,7 +12,7 @@ namespace {
 Array floats(const std::vector<float>& values, std::vector<uint64_t> shape) {
   Array array{HEARTH_TYPE_FLOAT32, std::move(shape), {}};
   array.bytes.resize(values.size() * sizeof(float));
-  std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+  if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
   return array;
 }
 

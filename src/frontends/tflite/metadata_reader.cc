@@ -246,7 +246,7 @@ ModelMetadata parseMetadata(Bytes bytes) {
   // The buffers of a file need not be aligned for their own tables.
   const std::vector<uint32_t> aligned = [&] {
     std::vector<uint32_t> words((bytes.size() + sizeof(uint32_t) - 1) / sizeof(uint32_t));
-    std::memcpy(words.data(), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
     return words;
   }();
   const auto* const data = reinterpret_cast<const uint8_t*>(aligned.data());
