@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "frontends/tflite/container/zip_directory.h"
+#include "frontends/tflite/reader/file_view.h"
 #include "frontends/tflite/reader/text.h"
 #include "metadata_schema_generated.h"
 

@@ -5,9 +5,10 @@
 #include <span>
 
 #include "frontends/tflite/model_metadata.h"
-#include "frontends/tflite/reader/file_view.h"
 
 namespace hearth::tflite {
+
+class FileView;
 
 // Reads the content of the buffer TFLITE_METADATA, whatever it is. What is damaged is left out and
 // said in `problem`. Time and memory are proportional to the bytes.
