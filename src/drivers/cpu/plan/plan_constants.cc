@@ -11,10 +11,6 @@
 namespace hearth::cpu {
 namespace {
 
-// Packings of fewer bytes of constants are not looked for in other versions of a model: to make
-// them takes no longer.
-constexpr uint64_t kDescribedBytes = uint64_t{16} << 10;
-
 // Smaller results that nodes read element by element are computed at each start: it takes no longer
 // than to find them.
 constexpr uint64_t kStoredBytes = uint64_t{64} << 10;
@@ -124,14 +120,15 @@ Result<const uint8_t*> PlanConstants::rawData(uint32_t operandIndex) {
   if (computed_[index] != nullptr) return computed_[index];
   if (const ConvertedConstantRef& converted = converted_[index]) {
     if (weights_ == nullptr) return nullptr;
-    return weights_->pack({WeightPlace::kConstants, firstOperand_ + index}, "CONSTANT", nullptr,
-                          static_cast<size_t>(converted->byteCount()),
+    return weights_->pack({WeightPlace::kConstants, firstOperand_ + index}, "CONSTANT",
+                          constantSource(index).get(), static_cast<size_t>(converted->byteCount()),
                           [&](uint8_t* data) { (void)converted->writeTo(data); });
   }
   const graph::Operand& operand = subgraph_.operands[index];
   const uint8_t* data = model_.constantData(operand);
   if (data == nullptr || weights_ == nullptr) return data;
-  return weights_->constant(firstOperand_ + index, {data, operand.location.length});
+  return weights_->constant(firstOperand_ + index, {data, operand.location.length},
+                            constantSource(index).get());
 }
 
 std::shared_ptr<const base::Sha256Digest> PlanConstants::packingSource(
@@ -163,13 +160,16 @@ std::shared_ptr<const base::Sha256Digest> PlanConstants::packingSource(
     content.ranges.insert(content.ranges.end(), ranges.begin(), ranges.end());
   }
   auto source = std::make_shared<const base::Sha256Digest>(name.finish());
-  uint64_t bytes = 0;
-  for (const PackingSource::Range& range : content.ranges) bytes += range.length;
-  if (bytes >= kDescribedBytes && weights_->notesSources()) {
+  if (weights_->notesSources()) {
     content.attributes = attributes.finish();
     weights_->describe(*source, std::move(content));
   }
   return source;
+}
+
+std::shared_ptr<const base::Sha256Digest> PlanConstants::constantSource(uint32_t operand) {
+  constexpr graph::OperationType kNone{-1};
+  return packingSource(kNone, {&operand, 1}, {});
 }
 
 // None where the constant lies in memory without a file.

@@ -91,6 +91,8 @@ class PlanConstants {
     PackingSource content;
   };
   std::optional<OperandSource> operandSource(uint32_t operand);
+  // packingSource() of a constant that is kept as it is.
+  std::shared_ptr<const base::Sha256Digest> constantSource(uint32_t operand);
   // The operand whose bytes a view has; other operands are their own.
   uint32_t baseOf(uint32_t operand) const {
     return views_[operand] == UINT32_MAX ? operand : views_[operand];

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/weights/known_packings.h"
 
-#include <algorithm>
 #include <cstring>
-#include <functional>
-#include <utility>
-
-#include "cache/store/store_facts.h"
 
 namespace hearth::cpu {
 namespace {
@@ -38,17 +33,13 @@ KnownPackings KnownPackings::parse(std::span<const uint8_t> bytes) {
 }
 
 std::vector<uint8_t> KnownPackings::encoded() const {
-  std::vector<std::pair<base::Sha256Digest, Entry>> kept(entries_.begin(), entries_.end());
-  std::ranges::stable_sort(kept, std::greater(),
-                           [](const auto& known) { return known.second.size; });
-  kept.resize(std::min<size_t>(kept.size(), cache::kFactLimits.maxValueBytes / kEntryBytes));
   std::vector<uint8_t> bytes;
-  bytes.reserve(kept.size() * kEntryBytes);
+  bytes.reserve(entries_.size() * kEntryBytes);
   const auto put = [&](const auto& value) {
     const auto* const from = reinterpret_cast<const uint8_t*>(&value);
     bytes.insert(bytes.end(), from, from + sizeof value);
   };
-  for (const auto& [content, entry] : kept) {
+  for (const auto& [content, entry] : entries_) {
     put(content);
     put(entry.segment.bytes);
     put(entry.offset);
@@ -56,6 +47,13 @@ std::vector<uint8_t> KnownPackings::encoded() const {
     put(entry.seed);
   }
   return bytes;
+}
+
+void KnownPackings::addOlder(const KnownPackings& older) {
+  for (const auto& [content, entry] : older.entries_) {
+    if (entries_.size() >= kMost) return;
+    entries_.try_emplace(content, entry);
+  }
 }
 
 const KnownPackings::Entry* KnownPackings::find(const base::Sha256Digest& content) const {

@@ -12,9 +12,10 @@
 
 namespace hearth::cpu {
 
-// Where the packings of a model's latest version are, by what was packed
-// (PackingSource::content()). A store keeps them as a fact of the model's structure; a new version
-// of the model finds there what it need not pack again. Value type.
+// Where packings are in a store, by what was packed (PackingSource::content()). A store has one
+// list for all models with constants of the same sizes: versions of a model, signatures of it, and
+// what differs from it in the shapes of its activations. Each finds there what another has packed.
+// Value type.
 class KnownPackings {
  public:
   struct Entry {
@@ -26,12 +27,15 @@ class KnownPackings {
 
   // Malformed bytes give none: the entries are only hints.
   static KnownPackings parse(std::span<const uint8_t> bytes);
-  // As many entries as facts have room for, the largest first.
   std::vector<uint8_t> encoded() const;
 
   bool empty() const { return entries_.empty(); }
   size_t size() const { return entries_.size(); }
   void add(const base::Sha256Digest& content, const Entry& entry) { entries_[content] = entry; }
+  // Adds entries of an older list for what this one has none of, as long as there are fewer than
+  // kMost.
+  void addOlder(const KnownPackings& older);
+  static constexpr size_t kMost = 4096;
   // Null when there is none.
   const Entry* find(const base::Sha256Digest& content) const;
 

@@ -3,10 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "cache/store/store_facts.h"
-
 namespace hearth::cpu {
 namespace {
 
@@ -33,15 +29,15 @@ TEST(KnownPackingsTest, BytesKeepTheEntries) {
   EXPECT_EQ(read.find(digest(100)), nullptr);
 }
 
-TEST(KnownPackingsTest, NoMoreThanAFactHoldsIsKept) {
+TEST(KnownPackingsTest, OlderEntriesFillWhatNewerOnesLeave) {
+  KnownPackings older;
+  for (uint32_t i = 0; i < 100; ++i) older.add(digest(i), {{digest(1)}, 64 * i, 64, 0});
   KnownPackings known;
-  for (uint32_t i = 0; i < 1000; ++i) known.add(digest(i), {{digest(i)}, 0, i + 1, 0});
-  const std::vector<uint8_t> bytes = known.encoded();
-  EXPECT_LE(bytes.size(), cache::kFactLimits.maxValueBytes);
-  const KnownPackings read = KnownPackings::parse(bytes);
-  EXPECT_GT(read.size(), 150u);
-  for (uint32_t i = 0; i < 1000; ++i)
-    EXPECT_EQ(read.find(digest(i)) != nullptr, i >= 1000 - read.size()) << i;
+  for (uint32_t i = 50; i < 50 + KnownPackings::kMost - 20; ++i)
+    known.add(digest(i), {{digest(2)}, 64 * i, 64, 0});
+  known.addOlder(older);
+  EXPECT_EQ(known.size(), KnownPackings::kMost);
+  EXPECT_EQ(known.find(digest(70))->segment, cache::SegmentKey{digest(2)});
 }
 
 TEST(KnownPackingsTest, MalformedBytesGiveNone) {

@@ -149,12 +149,6 @@ Status ModelContents::confirm() {
   return {};
 }
 
-std::vector<cache::ContentTags> ModelContents::tags() const {
-  std::vector<cache::ContentTags> tags;
-  for (const Pool& pool : pools_) tags.push_back(pool.tags.value_or(cache::ContentTags()));
-  return tags;
-}
-
 bool ModelContents::isKnown() const {
   return std::ranges::all_of(pools_, [](const Pool& pool) { return pool.digest.has_value(); });
 }

@@ -41,8 +41,9 @@ class ModelContents {
   // Call it before packing that is to be kept: reads the pools that could change without a trace.
   // Errors as look().
   Status prepareToPack();
-  // Call it after the packing. On success all digests are known, and no pool has changed since
-  // before the packing. kBadState: the model changed, and nothing that was packed may be kept.
+  // Call it after the packing, and again after reading pools in other ways. On success all digests
+  // are known, and no pool has changed since before the packing. kBadState: the model changed, and
+  // nothing that was packed may be kept.
   Status confirm();
 
   // Whether the digests of all pools are known.
@@ -50,8 +51,6 @@ class ModelContents {
   // The digest of all pools together; zeros unless isKnown().
   base::Sha256Digest digest() const;
   uint64_t hashedBytes() const { return hashedBytes_; }
-  // The tags of each pool whose file this has read; empty for others.
-  std::vector<cache::ContentTags> tags() const;
 
  private:
   struct Pool {

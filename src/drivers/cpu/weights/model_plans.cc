@@ -2,6 +2,7 @@
 #include "drivers/cpu/weights/model_plans.h"
 
 #include <utility>
+#include <vector>
 
 #include "base/wall_clock.h"
 
@@ -17,7 +18,23 @@ class PlansInWeightStore final : public ModelPlans {
     return found ? PlanRecord::parse((*found)->bytes()) : PlanRecord();
   }
 
-  bool keepsVersions() const override { return true; }
+  std::optional<KnownPackings> packings() const override {
+    const auto found = store_->findPlan(keys_.packings());
+    return found ? KnownPackings::parse((*found)->bytes()) : KnownPackings();
+  }
+
+  cache::StoreStatus addPackings(const KnownPackings& packings,
+                                 const std::string& model) const override {
+    const KnownPackings older = *this->packings();
+    KnownPackings all = packings;
+    all.addOlder(older);
+    const std::vector<uint8_t> bytes = all.encoded();
+    if (bytes == older.encoded()) return {};
+    const auto written = store_->publishPlan(keys_.packings(), bytes, {},
+                                             {model, "hearth-cpu packings", base::wallClock(), ""});
+    if (!written) return std::unexpected(written.error());
+    return {};
+  }
 
   cache::StoreResult<cache::PlanRef> publish(const PlanDraft& draft,
                                              const base::Sha256Digest& content,
@@ -46,7 +63,10 @@ class PlansInBundle final : public ModelPlans {
   using ModelPlans::ModelPlans;
 
   std::optional<PlanRecord> record() const override { return std::nullopt; }
-  bool keepsVersions() const override { return false; }
+  std::optional<KnownPackings> packings() const override { return std::nullopt; }
+  cache::StoreStatus addPackings(const KnownPackings&, const std::string&) const override {
+    return {};
+  }
 
   cache::StoreResult<cache::PlanRef> publish(const PlanDraft& draft,
                                              const base::Sha256Digest& content,

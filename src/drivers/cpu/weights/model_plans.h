@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "cache/store/segment_store.h"
+#include "drivers/cpu/weights/known_packings.h"
 #include "drivers/cpu/weights/plan_draft.h"
 #include "drivers/cpu/weights/plan_keys.h"
 #include "drivers/cpu/weights/plan_record.h"
@@ -15,9 +16,9 @@
 namespace hearth::cpu {
 
 // The plans of one model in a store, and the record of what they were made from. What differs
-// between kinds of store is decided here: a weight store has a plan for each signature and a record
-// of the model's structure; a bundle has one plan for all signatures and needs no record, since it
-// has no other model's. Thread-safe.
+// between kinds of store is decided here: a weight store has a plan for each signature, a record of
+// the model's structure, and a list of packings; a bundle has one plan for all signatures and needs
+// neither record nor list, since it has no other model's. Thread-safe.
 class ModelPlans {
  public:
   // Whether what is published in the store is there for later starts.
@@ -35,8 +36,11 @@ class ModelPlans {
   // packed.
   virtual std::optional<PlanRecord> record() const = 0;
 
-  // Whether what other versions of the model have packed stays in the store.
-  virtual bool keepsVersions() const = 0;
+  // What models with constants of the same sizes have packed. None where the store keeps no list.
+  virtual std::optional<KnownPackings> packings() const = 0;
+  // Adds to that list, if there is one.
+  virtual cache::StoreStatus addPackings(const KnownPackings& packings,
+                                         const std::string& model) const = 0;
 
   // The plan for this content of the model's pools. Errors as SegmentStore::findPlan().
   cache::StoreResult<cache::PlanRef> find(const base::Sha256Digest& content) const;

@@ -145,7 +145,7 @@ void PackedWeights::take(WeightPlace place, const base::Sha256Digest* source) {
     sources_[place] = described;
   }
   if (!finder_ || isPrivate_ || isPacked(place, source)) return;
-  std::optional<PackedPlace> found = finder_(*described);
+  std::optional<PackedPlace> found = finder_(place, *described);
   if (!found) return;
   found->isTaken = true;
   preset(place, *std::move(found));
@@ -200,9 +200,10 @@ Result<std::span<const uint8_t>> PackedWeights::packMeasured(
                    size);
 }
 
-Result<const uint8_t*> PackedWeights::constant(uint32_t operand, std::span<const uint8_t> source) {
-  return pack({WeightPlace::kConstants, operand}, "CONSTANT", nullptr, source.size(),
-              [&](uint8_t* data) { std::memcpy(data, source.data(), source.size()); });
+Result<const uint8_t*> PackedWeights::constant(uint32_t operand, std::span<const uint8_t> bytes,
+                                               const base::Sha256Digest* source) {
+  return pack({WeightPlace::kConstants, operand}, "CONSTANT", source, bytes.size(),
+              [&](uint8_t* data) { std::memcpy(data, bytes.data(), bytes.size()); });
 }
 
 uint64_t PackedWeights::packedByThisThread() {

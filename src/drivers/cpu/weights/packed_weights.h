@@ -69,7 +69,7 @@ struct PackedPlace {
   uint32_t seed = 0;  // XNNPACK's name of the packing function, 0 for ours
   // Whether the size is known to be what the operation reads.
   bool isProven = true;
-  // Whether an earlier version of the model packed it (PackedWeights::takeFrom()).
+  // Whether another model packed it (PackedWeights::takeFrom()).
   bool isTaken = false;
   uint8_t* data() const { return segment->data() + offset; }
 };
@@ -130,7 +130,8 @@ class PackedWeights {
   // From now on creation calls take what `find` returns for their source in place of packing, like
   // presets. It is asked for places that have none, with sources that are described. Set it before
   // the creation calls, which may call it from several threads at once.
-  using Finder = std::function<std::optional<PackedPlace>(const PackingSource& source)>;
+  using Finder =
+      std::function<std::optional<PackedPlace>(WeightPlace place, const PackingSource& source)>;
   void takeFrom(Finder find) { finder_ = std::move(find); }
   // Bytes of what creation calls have taken in this way and use.
   uint64_t takenBytes() const;
@@ -217,8 +218,9 @@ class PackedWeights {
       const std::function<bool(std::span<const uint8_t>)>& fits,
       const std::function<size_t()>& measure, const std::function<void(uint8_t*)>& fill);
   // A copy of a constant, 64-byte aligned with readable bytes behind it, valid as long as this
-  // lives. A warm start does not read `source`. Error: kOutOfMemory.
-  Result<const uint8_t*> constant(uint32_t operand, std::span<const uint8_t> source);
+  // lives. A warm start does not read `bytes`. `source` as in create(). Error: kOutOfMemory.
+  Result<const uint8_t*> constant(uint32_t operand, std::span<const uint8_t> bytes,
+                                  const base::Sha256Digest* source = nullptr);
 
   // Bytes that the calling thread has packed so far, for any model.
   static uint64_t packedByThisThread();

@@ -18,7 +18,7 @@ class TakenPackingTest : public testing::Test {
   void takes(size_t found) {
     weights_.noteSources();
     weights_.describe(source_, {source_, {{0, 0, kBytes}}});
-    weights_.takeFrom([found](const PackingSource&) -> std::optional<PackedPlace> {
+    weights_.takeFrom([found](WeightPlace, const PackingSource&) -> std::optional<PackedPlace> {
       const auto segment = PackedSegment::allocate(found).value();
       std::memset(segment->data(), 7, found);
       return PackedPlace{segment, 0, found, 0};

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "base/sha256.h"
@@ -23,11 +23,10 @@ struct PackingSource {
       attributes{};  // operation, parameters, quantisation, constants that are copied
   std::vector<Range> ranges;
 
-  // A digest that two sources have in common only if the same is packed from the same bytes. Of the
-  // constants it knows the blocks that they lie in, so that nothing is read again, and a change
-  // right beside a constant changes it, too. `tags` has those of each pool; none when those of a
-  // pool are not there.
-  std::optional<base::Sha256Digest> content(std::span<const cache::ContentTags> tags) const;
+  // A digest that two sources have in common only if the same is packed from the same bytes,
+  // wherever these lie. `tagsOf` gives the tags of the bytes of a range; none when it has none.
+  using TagsOf = std::function<std::optional<cache::ContentTags>(const Range& range)>;
+  std::optional<base::Sha256Digest> content(const TagsOf& tagsOf) const;
 };
 
 }  // namespace hearth::cpu

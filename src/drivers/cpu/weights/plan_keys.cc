@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/weights/plan_keys.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <utility>
+#include <vector>
 
 #include "graph/model_digest.h"
 
@@ -22,6 +25,25 @@ base::Sha256Digest digestOf(const hal::PrepareOptions& options) {
   return base::Sha256::of({&preference, 1});
 }
 
+// Smaller constants are rather shapes and parameters than weights.
+constexpr uint64_t kLeastWeights = 1024;
+
+// Of the types and sizes of the constants, in whatever order.
+base::Sha256Digest digestOfConstants(const graph::Model& model) {
+  std::vector<std::pair<graph::OperandType, uint64_t>> constants;
+  for (const graph::Subgraph& subgraph : model.subgraphs)
+    for (const graph::Operand& operand : subgraph.operands)
+      if (operand.isConstant() && operand.location.length >= kLeastWeights)
+        constants.emplace_back(operand.type, operand.location.length);
+  std::ranges::sort(constants);
+  base::Sha256 hash;
+  for (const auto& [type, bytes] : constants) {
+    hash.update(&type, sizeof type);
+    hash.update(&bytes, sizeof bytes);
+  }
+  return hash.finish();
+}
+
 }  // namespace
 
 PlanKeys::PlanKeys(const graph::Model& model, const hal::PrepareOptions& options,
@@ -31,6 +53,7 @@ PlanKeys::PlanKeys(const graph::Model& model, const hal::PrepareOptions& options
       structure_(graph::structureDigest(model)),
       options_(digestOf(options)),
       graph_(keyOf<cache::PlanKey>("hearth-cpu graph", {structure_, options_}).bytes),
+      constants_(digestOfConstants(model)),
       threads_(threads) {}
 
 cache::PlanKey PlanKeys::plan(const base::Sha256Digest& content) const {
@@ -43,6 +66,10 @@ cache::PlanKey PlanKeys::bundle(const base::Sha256Digest& content) const {
 
 cache::PlanKey PlanKeys::record() const {
   return keyOf<cache::PlanKey>("hearth-cpu record", {structure_});
+}
+
+cache::PlanKey PlanKeys::packings() const {
+  return keyOf<cache::PlanKey>("hearth-cpu packings", {constants_, fingerprint_});
 }
 
 PlanOrigin PlanKeys::origin(const base::Sha256Digest& content) const {

@@ -31,6 +31,9 @@ class PlanKeys {
   cache::PlanKey bundle(const base::Sha256Digest& content) const;
   // Of the list of builds, options and contents of which there were plans (PlanRecord).
   cache::PlanKey record() const;
+  // Of the list of packings (KnownPackings) that this build made for models with constants of the
+  // same types and sizes.
+  cache::PlanKey packings() const;
   PlanOrigin origin(const base::Sha256Digest& content) const;
   // Held by who packs the model. It does not depend on the content, so that no process has to read
   // the model for it.
@@ -44,6 +47,7 @@ class PlanKeys {
   base::Sha256Digest structure_;
   base::Sha256Digest options_;
   base::Sha256Digest graph_;
+  base::Sha256Digest constants_;
   unsigned threads_;
 };
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "drivers/cpu/platform/host_facts.h"
+#include "drivers/cpu/weights/constant_tags.h"
 #include "drivers/cpu/weights/found_packing.h"
 #include "drivers/cpu/weights/in_place_constants.h"
 #include "drivers/cpu/weights/known_packings.h"
@@ -26,9 +27,6 @@ namespace start_reason = hal::start_reason;
 // Below this many bytes of constants a start from the store takes longer than packing.
 constexpr uint64_t kWorthKeeping = uint64_t{64} << 10;
 
-// The fact of a model's structure that holds KnownPackings.
-constexpr std::string_view kPackingsFact = "places of packings";
-
 uint64_t constantBytes(const graph::Model& model) {
   uint64_t bytes = 0;
   for (const graph::Subgraph& subgraph : model.subgraphs)
@@ -40,8 +38,17 @@ uint64_t constantBytes(const graph::Model& model) {
 }  // namespace
 
 struct TakenSegments {
+  TakenSegments(std::shared_ptr<const graph::Model> model,
+                std::shared_ptr<cache::SegmentStore> store, unsigned threads)
+      : tags(std::move(model), std::move(store), threads) {}
+
+  ConstantTags tags;  // of the model that takes them
   base::Mutex mutex;
-  std::map<cache::SegmentKey, std::shared_ptr<PackedSegment>> segments;
+  struct Entry {
+    std::shared_ptr<PackedSegment> segment;
+    std::optional<bool> isRight;  // whether the bytes have the digest that names them
+  };
+  std::map<cache::SegmentKey, Entry> segments;
   std::vector<cache::SegmentRef> unread;  // those that are to be prefetched
 };
 
@@ -139,7 +146,7 @@ void WeightSession::tryToLoad(bool publishesLast) {
   outcome_->setCold(
       reason);  // a corrupt object is removed when it is found: the second look misses it
   weights_->noteSources();
-  takeFromOtherVersion();
+  takeFromOthers();
   isKept_ = true;
   publishesLast_ = publishesLast;
   if (publishesLast) return;
@@ -162,42 +169,47 @@ void WeightSession::tryToLoad(bool publishesLast) {
            }});
 }
 
-// Lets creation calls take what an earlier version of the model packed from the same constants.
-// That needs tags of the constants' bytes, which are there if the model had to be read, as that of
-// a structure that was packed before.
-void WeightSession::takeFromOtherVersion() {
-  if (!plans_->keepsVersions()) return;
-  KnownPackings known = KnownPackings::parse(recall(kPackingsFact));
-  if (known.empty()) return;
-  taken_ = std::make_shared<TakenSegments>();
-  weights_->takeFrom(
-      [store = store_, taken = taken_, known = std::move(known),
-       tags = contents_->tags()](const PackingSource& source) -> std::optional<PackedPlace> {
-        const auto content = source.content(tags);
-        const KnownPackings::Entry* const entry = content ? known.find(*content) : nullptr;
-        if (entry == nullptr) return std::nullopt;
-        const std::lock_guard lock(taken->mutex);
-        std::shared_ptr<PackedSegment>& segment = taken->segments[entry->segment];
-        if (segment == nullptr) {
-          const cache::FoundSegment found = store->find(entry->segment);
-          if (!found) return std::nullopt;
-          // Not left to the prefetch of populate(): kernels that are built just in time take
-          // segments later than that, and a prefetch may end before.
-          store->checkFound();
-          segment = std::make_shared<PackedSegment>(found.segment);
-          taken->unread.push_back(found.segment);
-        }
-        if (entry->offset > segment->size() || entry->size > segment->size() - entry->offset)
-          return std::nullopt;
-        return PackedPlace{segment, entry->offset, entry->size, entry->seed};
-      });
+// Lets creation calls take what another model, or this one for other shapes, packed from the same
+// constants. Which these are shows in their bytes, so they are read; but only where models with
+// constants of the same sizes were packed before.
+void WeightSession::takeFromOthers() {
+  std::optional<KnownPackings> known = plans_->packings();
+  if (!known || known->empty()) return;
+  taken_ = std::make_shared<TakenSegments>(model_, store_, threads_);
+  weights_->takeFrom([store = store_, taken = taken_, packings = *std::move(known)](
+                         WeightPlace place,
+                         const PackingSource& source) -> std::optional<PackedPlace> {
+    const auto content =
+        source.content([&](const PackingSource::Range& range) { return taken->tags.of(range); });
+    const KnownPackings::Entry* const entry = content ? packings.find(*content) : nullptr;
+    if (entry == nullptr) return std::nullopt;
+    const std::lock_guard lock(taken->mutex);
+    TakenSegments::Entry& known = taken->segments[entry->segment];
+    std::shared_ptr<PackedSegment>& segment = known.segment;
+    if (segment == nullptr) {
+      const cache::FoundSegment found = store->find(entry->segment);
+      if (!found) return std::nullopt;
+      // Not left to the prefetch of populate(): kernels that are built just in time take
+      // segments later than that, and a prefetch may end before.
+      store->checkFound();
+      segment = std::make_shared<PackedSegment>(found.segment);
+      taken->unread.push_back(found.segment);
+    }
+    // Others are packed from constants, and what is packed is stored for good.
+    if (place.operation == WeightPlace::kConstants) {
+      if (!known.isRight) known.isRight = segment->equalsItsKey();
+      if (!*known.isRight) return std::nullopt;
+    }
+    if (entry->offset > segment->size() || entry->size > segment->size() - entry->offset)
+      return std::nullopt;
+    return PackedPlace{segment, entry->offset, entry->size, entry->seed};
+  });
 }
 
-// Keeps the places of this version's packings for the next one. A warm start does not know their
-// sources.
-void WeightSession::rememberPackings() const {
-  if (!plans_->keepsVersions() || !weights_->notesSources()) return;
-  const std::vector<cache::ContentTags> tags = contents_->tags();
+// Keeps the places of these packings for other models. A warm start does not know their sources.
+void WeightSession::rememberPackings() {
+  if (!weights_->notesSources()) return;
+  ConstantTags tags(model_, store_, threads_);
   const std::map<WeightPlace, PackedPlace> places = weights_->places();
   KnownPackings known;
   for (const auto& [place, source] : weights_->sources()) {
@@ -206,10 +218,15 @@ void WeightSession::rememberPackings() const {
     const PackedPlace& own = packed->second;
     const cache::SegmentRef segment = own.segment->published();
     if (segment == nullptr) continue;
-    if (const auto content = source->content(tags))
+    if (const auto content =
+            source->content([&](const PackingSource::Range& range) { return tags.of(range); }))
       known.add(*content, {segment->key(), own.offset, own.size, own.seed});
   }
-  if (!known.empty()) remember(kPackingsFact, known.encoded());
+  // The tags are of the bytes that were packed only if nothing has changed since.
+  if (known.empty() || !contents_->confirm()) return;
+  if (const auto added = plans_->addPackings(known, modelName(*model_)); !added)
+    base::logInfo("Other models will not find what was packed of {}. {}", modelName(*model_),
+                  added.error().message);
 }
 
 // Why nothing can be kept; kNone where it can. A full disk counts as writable: it may have room by
@@ -339,6 +356,9 @@ void WeightSession::tryToPublish() {
   if (keys_) rememberHostFacts(store_);
   outcome_->setRepacked(weights_->repackedBytes());
   isAllPacked_ = true;
+  // Others had packed all of it.
+  if (isKept_ && !hasGivenUp_ && weights_->packedBytes().empty() && weights_->takenBytes() != 0)
+    outcome_->setWarm();
   if (hasGivenUp_ || (!isKept_ && !mendPlan())) return;
   publishPackings();
 }
@@ -463,6 +483,7 @@ bool WeightSession::hasNothingNew(std::span<const cache::SegmentKey> keys) const
 void WeightSession::describe(hal::StartReport* report) const {
   outcome_->describe(report);
   report->mappedBytes += weights_->takenBytes();
+  if (taken_ != nullptr) report->hashedBytes += taken_->tags.readBytes();
   report->packedBytes = weights_->packedBytes();
   report->sharedBytes = weights_->sharedBytes();
 }

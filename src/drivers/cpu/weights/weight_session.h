@@ -107,8 +107,8 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   void presetPlaces(const FoundPacking& found);
   bool mendPlan();
   void publishPackings();
-  void takeFromOtherVersion();
-  void rememberPackings() const;
+  void takeFromOthers();
+  void rememberPackings();
   void finish();
   bool hasNothingNew(std::span<const cache::SegmentKey> keys) const;
   cache::StoreFailure hindrance() const;
@@ -128,7 +128,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   std::optional<ModelContents> contents_;  // from load() on, unless that fails
   std::shared_ptr<cache::BuildTicket> ticket_;
   std::function<void()> populate_;
-  std::shared_ptr<TakenSegments> taken_;  // what an earlier version of the model had packed
+  std::shared_ptr<TakenSegments> taken_;  // what other models had packed
   cache::PlanRef plan_;                   // keeps its segments from eviction
   bool isPartly_ = false;     // whether the plan that was found lacks places of this graph
   bool isKeptWhole_ = false;  // whether the store has a plan that lacks nothing
