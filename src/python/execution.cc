@@ -143,11 +143,19 @@ Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs
     inputs_.push_back(ArrayMemory::ofInput(values[i], tensors[i]));
   }
   if (outputs.is_none()) return;
-  if (!isMapping(outputs)) refuse("Outputs are given by name, as a mapping.");
-  const std::vector<nb::object> given =
-      byTensor(dictionaryOf(outputs), compiled_->outputs, compiled_->outputNames, "output");
+  std::vector<nb::object> given;
+  if (PyList_Check(outputs.ptr())) {
+    areOutputsListed_ = true;
+    for (const nb::handle value : outputs) given.push_back(nb::borrow(value));
+    if (given.size() != outputs_.size())
+      refuse("The model has " + std::to_string(outputs_.size()) + " outputs, and the list has " +
+             std::to_string(given.size()) + ".");
+  } else {
+    if (!isMapping(outputs)) refuse("Outputs are given by name, as a mapping.");
+    given = byTensor(dictionaryOf(outputs), compiled_->outputs, compiled_->outputNames, "output");
+  }
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (!given[i].is_valid()) continue;
+    if (!given[i].is_valid() || (areOutputsListed_ && given[i].is_none())) continue;
     outputs_[i].given = ArrayMemory::ofOutput(given[i], compiled_->outputs[i]);
     outputs_[i].object = given[i];
   }
@@ -198,8 +206,9 @@ void Arguments::grow(const Execution& execution) {
   }
 }
 
-nb::dict Arguments::take(const Execution& execution, const Binding& binding) {
+nb::object Arguments::take(const Execution& execution, const Binding& binding) {
   nb::dict result;
+  nb::list list;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const TensorInfo& tensor = compiled_->outputs[i];
     Output& output = outputs_[i];
@@ -211,9 +220,12 @@ nb::dict Arguments::take(const Execution& execution, const Binding& binding) {
     else
       value =
           output.made->take(tensor.byteSize != 0 ? tensor.dimensions : execution.outputShape(i));
-    if (PyDict_SetItem(result.ptr(), compiled_->outputNames[i].ptr(), value.ptr()) != 0)
+    if (areOutputsListed_)
+      list.append(value);
+    else if (PyDict_SetItem(result.ptr(), compiled_->outputNames[i].ptr(), value.ptr()) != 0)
       throw nb::python_error();
   }
+  if (areOutputsListed_) return list;
   return result;
 }
 
@@ -269,8 +281,8 @@ void Runner::runBound(Arguments& arguments, std::optional<double> timeout, From 
   }
 }
 
-nb::dict Runner::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout,
-                     From from) {
+nb::object Runner::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout,
+                       From from) {
   const Turn turn(*this);
   Arguments arguments(compiled_, inputs, outputs);
   arguments.bind(*execution_, binding_);
@@ -371,7 +383,7 @@ nb::object Run::wait(std::optional<double> timeout) {
   return result_;
 }
 
-nb::dict RunnerPool::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout) {
+nb::object RunnerPool::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout) {
   std::shared_ptr<Runner> runner;
   {
     const std::lock_guard lock(mutex_);
@@ -382,8 +394,8 @@ nb::dict RunnerPool::run(nb::handle inputs, nb::handle outputs, std::optional<do
   }
   const bool isNew = runner == nullptr;
   if (isNew) runner = std::make_shared<Runner>(compiled_);
-  nb::dict result = runner->run(inputs, outputs, timeout,
-                                isNew ? Runner::From::kPresentState : Runner::From::kInitialState);
+  nb::object result = runner->run(
+      inputs, outputs, timeout, isNew ? Runner::From::kPresentState : Runner::From::kInitialState);
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(runner));
   return result;

@@ -54,15 +54,17 @@ struct Binding {
 class Arguments {
  public:
   // `inputs`: an array, a sequence in the order of the inputs, or a mapping from names. `outputs`:
-  // None, or a mapping from names to writable arrays; the rest is allocated.
+  // None, a mapping from names to writable arrays, or a list of them in the order of the outputs,
+  // with None for others; the rest is allocated.
   Arguments(std::shared_ptr<const Compiled> compiled, nanobind::handle inputs,
             nanobind::handle outputs);
 
   void bind(Execution& execution, Binding& binding);
   // After a run that failed since a buffer was too small: allocates what it asks for.
   void grow(const Execution& execution);
-  // A dictionary of all outputs, by name. Once, after a run that succeeded.
-  nanobind::dict take(const Execution& execution, const Binding& binding);
+  // All outputs: a list if outputs were given so, else a dictionary by name. Once, after a run that
+  // succeeded.
+  nanobind::object take(const Execution& execution, const Binding& binding);
 
  private:
   struct Output {
@@ -74,6 +76,7 @@ class Arguments {
   std::shared_ptr<const Compiled> compiled_;
   std::vector<ArrayMemory> inputs_;
   std::vector<Output> outputs_;
+  bool areOutputsListed_ = false;
 };
 
 // One execution. Its runs are one after the other: a second thread is refused.
@@ -84,8 +87,8 @@ class Runner : public std::enable_shared_from_this<Runner> {
 
   explicit Runner(std::shared_ptr<const Compiled> compiled);
 
-  nanobind::dict run(nanobind::handle inputs, nanobind::handle outputs,
-                     std::optional<double> timeout, From from);
+  nanobind::object run(nanobind::handle inputs, nanobind::handle outputs,
+                       std::optional<double> timeout, From from);
   void resetState();
   // Frees the execution; later calls raise BadState.
   void close();
@@ -138,8 +141,8 @@ class RunnerPool {
  public:
   explicit RunnerPool(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}
   // A run that begins with the initial state.
-  nanobind::dict run(nanobind::handle inputs, nanobind::handle outputs,
-                     std::optional<double> timeout);
+  nanobind::object run(nanobind::handle inputs, nanobind::handle outputs,
+                       std::optional<double> timeout);
 
  private:
   const std::shared_ptr<const Compiled> compiled_;

@@ -166,6 +166,11 @@ class InstalledWheel:
     def testBothDoorsSeeTheDigit(self):
         self.assertEqual(self.classify("digits.tflite", "digit_3.png"), {"Hearth": "3", "LiteRT": "3"})
 
+    def testItAnswersForLiteRT(self):
+        shown = self.succeed(PYTHON, "-m", "hearth.tflite", "classify.py", "digits.tflite", "digit_3.png")
+        self.assertEqual(re.findall(r"^(Hearth|LiteRT): (\d+)$", shown, re.MULTILINE),
+                         [("Hearth", "3"), ("LiteRT", "3")])
+
     @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
     def testTheSecondStartIsWarmInBothDoors(self):
         states = []

@@ -173,6 +173,8 @@ def stage(tree, folder):
     for path in sorted((prefix / "python").iterdir()):
         if path.is_file():
             shutil.copy2(path, folder / path.name)
+        else:
+            shutil.copytree(path, folder / path.name)
 
 
 def binaries(folder):

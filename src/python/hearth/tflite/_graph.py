@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A subgraph of a model with the memory of its inputs and outputs."""
+
+import operator
+import sys
+
+import numpy as np
+
+from .._model import Model
+from ._file import OPAQUE, TYPES
+
+_NULL = "Tensor data is null. Run allocate_tensors() first"
+_TYPE_NAMES = {np.dtype(dtype): name for dtype, name in TYPES.values() if name not in OPAQUE}
+
+
+class Graph:
+    def __init__(self, file, model, index, options, preserves_all):
+        self._file = file
+        self._model = model
+        self._index = index
+        self._options = options
+        self._preserves_all = preserves_all
+        self._subgraph = file.subgraphs[index]
+        self.inputs = self._subgraph.inputs
+        self.outputs = self._subgraph.outputs
+        # Shapes of inputs that a caller has set, by tensor.
+        self._resized = {}
+        # Shapes of outputs that only a run has told, by tensor.
+        self._learnt = {}
+        self._compilation = None
+        self._execution = None
+        self._is_ready = False
+        # By tensor: the inputs and outputs.
+        self._arrays = {}
+        # What a run takes: arrays by place; None for an output whose size only the run knows.
+        self._input_arrays = []
+        self._output_arrays = []
+        self._output_tensors = []
+        self._has_open_outputs = False
+        # By tensor of which a view was given: how often its array was referred to before.
+        self._viewed = {}
+
+    def tensor(self, index):
+        return self._subgraph.tensor(self._checked(index))
+
+    def shape(self, index):
+        """The present shape of a tensor, as an array."""
+        if index in self._resized:
+            return self._resized[index]
+        if self._is_ready and index in self._output_tensors:
+            self._learn()
+            array = self._arrays.get(index)
+            shape = array.shape if array is not None else self._learnt.get(index)
+            if shape is not None and self.tensor(index).type_name != "INT4":
+                return np.array(shape, np.int32)
+        return self.tensor(index).shape
+
+    def resize(self, index, shape, strict=False):
+        self._ensure_no_views()
+        index = self._index_of_input(index)
+        shape = np.array(shape, np.int32).reshape(-1)
+        if (shape < 0).any():
+            raise RuntimeError(f"Tensor {index} cannot have the shape {shape.tolist()}: sizes are not "
+                               "negative.")
+        tensor = self.tensor(index)
+        present = self.shape(index)
+        if strict:
+            signature = tensor.shape_signature if len(tensor.shape_signature) else present
+            if len(signature) != len(shape):
+                raise RuntimeError(f"Attempting to resize tensor {index} from {len(signature)} to "
+                                   f"{len(shape)} dimensions. Strict resizing keeps their number.")
+            for place, (known, size) in enumerate(zip(signature, shape)):
+                if known not in (-1, size):
+                    raise RuntimeError(
+                        f"Attempting to resize dimension {place} of tensor {index} with value {known} to "
+                        f"{size}. Strict resizing only changes dimensions that are -1 in shape_signature.")
+        if np.array_equal(present, shape):
+            return
+        self._resized[index] = shape
+        self._is_ready = False
+
+    def allocate(self):
+        self._ensure_no_views()
+        if self._is_ready:
+            return
+        if self._compilation is None:
+            self._compile()
+        tensors = self._compilation.inputs
+        arrays = [self._input_array(index, tensor) for index, tensor in zip(self.inputs, tensors)]
+        if self._execution is None:
+            self._execution = self._compilation.create_execution()
+        else:
+            self._execution._reset_state()
+        self._learnt = {}
+        self._input_arrays = arrays
+        self._output_arrays = [None if None in tensor.shape else tensor.empty()
+                               for tensor in self._compilation.outputs]
+        self._has_open_outputs = any(array is None for array in self._output_arrays)
+        self._arrays = {index: array for index, array in zip(self._output_tensors, self._output_arrays)
+                        if array is not None}
+        self._arrays.update(zip(self.inputs, arrays))
+        self._is_ready = True
+
+    def invoke(self):
+        if not self._is_ready:
+            raise RuntimeError("Invoke called on model that is not ready. Run allocate_tensors() first.")
+        if self._viewed:
+            self._ensure_no_views()
+        results = self._execution._run(self._input_arrays, self._output_arrays, None)
+        if self._has_open_outputs:
+            self._take(results)
+
+    def reset_state(self):
+        if self._execution is not None:
+            self._execution._reset_state()
+
+    def set(self, index, value):
+        array = self._arrays.get(index) if self._is_ready else None
+        if array is None or index not in self.inputs:
+            self._index_of_input(index, "Cannot set tensor: ")
+            raise ValueError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() "
+                             "first")
+        value = np.asarray(value)
+        if value.dtype != array.dtype:
+            given = _TYPE_NAMES.get(value.dtype.newbyteorder("="), "STRING")
+            tensor = self.tensor(index)
+            raise ValueError(f"Cannot set tensor: Got value of type {given} but expected type "
+                             f"{tensor.type_name} for input {index}, name: {tensor.name} ")
+        if value.shape != array.shape:
+            if value.ndim != array.ndim:
+                raise ValueError(f"Cannot set tensor: Dimension mismatch. Got {value.ndim} but expected "
+                                 f"{array.ndim} for input {index}.")
+            place = next(i for i in range(value.ndim) if value.shape[i] != array.shape[i])
+            raise ValueError(f"Cannot set tensor: Dimension mismatch. Got {value.shape[place]} but expected "
+                             f"{array.shape[place]} for dimension {place} of input {index}.")
+        np.copyto(array, value)
+
+    def get(self, index):
+        array = self._arrays.get(index)
+        if array is None:
+            array = self._found(index)
+        # NumPy's scalar in place of an array without dimensions, as from the original.
+        return array.copy() if array.ndim else array[()]
+
+    def view(self, index):
+        array = self._arrays.get(index) if self._is_ready else None
+        if array is None:
+            found = self._found(index)
+            if index not in self._arrays:
+                return found
+        del array
+        if index not in self._viewed:
+            self._viewed[index] = sys.getrefcount(self._arrays[index])
+        return self._arrays[index].view()
+
+    def _found(self, index):
+        """The array of an output whose shape is not known before a run, or of a constant."""
+        tensor = self.tensor(index)
+        if self._is_ready and index in self._output_tensors:
+            self._learn()
+            if index in self._arrays:
+                return self._arrays[index]
+        content = None if tensor.is_variable else self._file.constant(tensor)
+        if content is None and 0 in tensor.shape:
+            content = b""
+        if content is None:
+            if index in self._output_tensors or index in self.inputs:
+                raise ValueError(_NULL)
+            raise ValueError(f"{_NULL}. Intermediate tensors have data only with "
+                             "experimental_preserve_all_tensors=True")
+        if tensor.dtype is None or tensor.type_name in OPAQUE:
+            raise ValueError(f"The constant {index} has the type {tensor.type_name}, of which no array "
+                             "is made.")
+        array = np.frombuffer(content, tensor.dtype)
+        array.flags.writeable = False
+        # A sparse one is the list of the elements that are stored.
+        return array if tensor.sparsity() else array.reshape(tensor.shape)
+
+    def _compile(self):
+        outputs = self.outputs
+        key = next((key for key, signature in self._file.signatures.items()
+                    if signature.subgraph == self._index), None)
+        model = self._model
+        if self._preserves_all:
+            outputs = outputs + [index for index in self._subgraph.computed()
+                                 if index not in outputs and self._is_kept(self._subgraph.tensor(index))]
+            model = Model.from_bytes(self._file.without_signatures(self._index, outputs))
+            key = None
+        elif key is None and self._index != 0:
+            raise RuntimeError(f"Subgraph {self._index} has no signature, so it cannot be run by itself.")
+        elif key is None and self._file.signatures:
+            model = Model.from_bytes(self._file.without_signatures(0))
+        self._refuse_fixed_shapes()
+        self._compilation = model.compile(key, **self._options)
+        # A signature with several names for an output has it once more for each of them, at the end.
+        more = len(self._compilation.outputs) - len(outputs)
+        self._output_tensors = outputs + [-1] * more
+
+    @staticmethod
+    def _is_kept(tensor):
+        return tensor.dtype is not None and tensor.type_name not in OPAQUE and not tensor.is_variable
+
+    def _refuse_fixed_shapes(self):
+        for index, shape in self._resized.items():
+            tensor = self.tensor(index)
+            signature = tensor.shape_signature if len(tensor.shape_signature) else tensor.shape
+            if len(signature) != len(shape) or any(known not in (-1, size)
+                                                   for known, size in zip(signature, shape)):
+                raise RuntimeError(
+                    f"The input {index} ('{tensor.name}') has the fixed shape {signature.tolist()}, so it "
+                    f"cannot become {shape.tolist()}. Convert the model with an open dimension.")
+
+    def _input_array(self, index, tensor):
+        """The array that the input has, if its shape is the same; else a new one."""
+        shape = tuple(self._resized.get(index, self.tensor(index).shape).tolist())
+        present = self._arrays.get(index)
+        if present is not None and present.shape == shape:
+            return present
+        return tensor.empty() if None not in tensor.shape else tensor.empty(shape)
+
+    def _take(self, results):
+        """Keeps the outputs whose size only the run knew."""
+        for index, given, result in zip(self._output_tensors, self._output_arrays, results):
+            if given is None:
+                self._learnt[index] = result.shape
+                if index not in self.inputs:
+                    self._arrays[index] = result
+                    self._viewed.pop(index, None)
+
+    def _learn(self):
+        """Runs the model once beside the execution, whose state stays as it is, to know the shapes of
+        outputs before the first run."""
+        if self._learnt or not self._has_open_outputs:
+            return
+        with self._compilation.create_execution() as execution:
+            self._take(execution._run(self._input_arrays, self._output_arrays, None))
+
+    def _ensure_no_views(self):
+        for index, count in self._viewed.items():
+            if sys.getrefcount(self._arrays[index]) > count:
+                raise RuntimeError("There is at least 1 reference to internal data: an array that the "
+                                   "function of tensor() has returned, or a part of one, is still kept. "
+                                   "Keep the function, or a copy of the array.")
+        self._viewed = {}
+
+    def _checked(self, index):
+        index = operator.index(index)
+        if not 0 <= index < self._subgraph.tensor_count:
+            raise ValueError(f"Invalid tensor index {index} exceeds max tensor index "
+                             f"{self._subgraph.tensor_count}")
+        return index
+
+    def _index_of_input(self, index, prefix=""):
+        index = self._checked(index)
+        if index not in self.inputs:
+            raise ValueError(f"{prefix}Tensor {index} ('{self.tensor(index).name}') is not an input. The "
+                             f"inputs are {', '.join(str(each) for each in self.inputs)}.")
+        return index

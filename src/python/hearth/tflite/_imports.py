@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers imports of TensorFlow Lite's packages with the modules here."""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+
+_INTERPRETER = ("Delegate", "Interpreter", "InterpreterWithCustomOps", "OpResolverType", "SignatureRunner",
+                "load_delegate")
+# Modules that are answered: the module here, and the names that it has there.
+_MODULES = {
+    "tflite_runtime": (None, ()),
+    "tflite_runtime.interpreter": ("interpreter", _INTERPRETER),
+    "ai_edge_litert": (None, ()),
+    "ai_edge_litert.interpreter": ("interpreter", _INTERPRETER),
+}
+_TENSORFLOW = {
+    "tensorflow": (None, ()),
+    "tensorflow.lite": ("interpreter", ("Interpreter",)),
+    "tensorflow.lite.experimental": ("interpreter", ("OpResolverType", "load_delegate")),
+    "tensorflow.lite.python": (None, ()),
+    "tensorflow.lite.python.interpreter": ("interpreter", _INTERPRETER),
+}
+_PACKAGES = {name.rpartition(".")[0] for name in (*_MODULES, *_TENSORFLOW)}
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def __init__(self, modules, paths):
+        self._modules = modules
+        self._paths = paths
+
+    def find_spec(self, name, path=None, target=None):
+        del path, target
+        if name not in self._modules:
+            return None
+        spec = importlib.machinery.ModuleSpec(name, self, origin="hearth.tflite", is_package=name in _PACKAGES)
+        # Other modules of a package that is installed are found as they are.
+        if name in _PACKAGES:
+            spec.submodule_search_locations = list(self._paths.get(name, ()))
+        return spec
+
+    def create_module(self, spec):
+        del spec
+        return None
+
+    def exec_module(self, module):
+        source, names = self._modules[module.__name__]
+        module.__version__ = _version(module.__name__)
+        if source is not None:
+            found = importlib.import_module(f".{source}", __package__)
+            for name in names:
+                setattr(module, name, getattr(found, name))
+        if module.__name__.partition(".")[0] == "tensorflow":
+            module.__getattr__ = lambda name: _of_tensorflow(module.__name__, name)
+
+
+def _version(name):
+    from .. import __version__
+    # Programs compare it with the first version that has what they need.
+    return {"tflite_runtime": "2.14.0", "tensorflow": "2.20.0"}.get(name.partition(".")[0], __version__)
+
+
+def _of_tensorflow(module, name):
+    if not name.startswith("__") and f"{module}.{name}" in _TENSORFLOW:
+        return importlib.import_module(f"{module}.{name}")
+    raise AttributeError(f"module {module!r} has no attribute {name!r}: hearth.tflite answers for the "
+                         "interpreter of tensorflow.lite, and TensorFlow is not installed.")
+
+
+def install():
+    """Answers imports of tflite_runtime.interpreter, ai_edge_litert.interpreter and, unless TensorFlow
+    is installed, tensorflow.lite from now on, in this process."""
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    modules = dict(_MODULES)
+    if importlib.util.find_spec("tensorflow") is None:
+        modules.update(_TENSORFLOW)
+    paths = {}
+    for name in ("tflite_runtime", "ai_edge_litert"):
+        spec = importlib.util.find_spec(name)
+        if spec is not None:
+            paths[name] = spec.submodule_search_locations or ()
+    for name in modules:
+        sys.modules.pop(name, None)
+    sys.meta_path.insert(0, _Finder(modules, paths))

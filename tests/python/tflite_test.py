@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hearth.tflite: programs written for TensorFlow Lite's Python interpreter find what they know, and the
+results of hearth.Model."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "build" / "release" / "python"
+sys.path.insert(0, str(PACKAGE))
+
+import hearth  # noqa: E402
+from hearth.tflite import Interpreter, OpResolverType, load_delegate  # noqa: E402
+
+DIGITS = ROOT / "models" / "digits" / "digits.tflite"
+STORED = ROOT / "tests" / "compatibility" / "models"
+OPEN_BATCH = STORED / "conv-3x3-same-open-batch-dynamic.tflite"
+OPEN_SIZE = STORED / "conv-any-size-int8.tflite"
+LSTM = STORED / "lstm-operator-float32.tflite"
+DATA = os.environ.get("HEARTH_TEST_DATA")
+
+
+def valuesFor(detail, random):
+    dtype, shape = np.dtype(detail["dtype"]), detail["shape"]
+    if dtype.kind == "f":
+        return random.standard_normal(shape).astype(dtype)
+    return random.integers(0, 2 if dtype.kind == "b" else 4, shape).astype(dtype)
+
+
+class InterpreterTest(unittest.TestCase):
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="hearth-tflite-")
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+
+    def allocated(self, path=DIGITS, **options):
+        interpreter = Interpreter(model_path=str(path), **options)
+        interpreter.allocate_tensors()
+        return interpreter
+
+    def testResultsAreThoseOfTheModel(self):
+        random = np.random.default_rng(1)
+        models = [DIGITS, *STORED.glob("*.tflite")]
+        if DATA:
+            models += (pathlib.Path(DATA) / "data" / "models").glob("*.tflite")
+        self.assertGreater(len(models), 20)
+        for path in models:
+            with self.subTest(path.name):
+                try:
+                    compiled = hearth.Model(path).compile(threads=1)
+                except hearth.errors.Unsupported as error:
+                    with self.assertRaisesRegex(RuntimeError, str(error)[:40]):
+                        self.allocated(path)
+                    continue
+                interpreter = self.allocated(path)
+                execution = compiled.create_execution()
+                for _ in range(2):
+                    arrays = [valuesFor(detail, random) for detail in interpreter.get_input_details()]
+                    for detail, array in zip(interpreter.get_input_details(), arrays):
+                        interpreter.set_tensor(detail["index"], array)
+                    interpreter.invoke()
+                    expected = execution.run(arrays)
+                    for tensor, detail in zip(compiled.outputs, interpreter.get_output_details()):
+                        got = interpreter.get_tensor(detail["index"])
+                        np.testing.assert_array_equal(got, expected[tensor.name])
+                        self.assertEqual(got.dtype, expected[tensor.name].dtype)
+                        self.assertEqual(got.dtype, detail["dtype"])
+                        self.assertEqual(got.shape, tuple(detail["shape"]))
+
+    def testDetailsHaveTheKnownKeys(self):
+        interpreter = Interpreter(model_content=DIGITS.read_bytes())
+        detail, = interpreter.get_input_details()
+        self.assertEqual(list(detail), ["name", "index", "shape", "shape_signature", "dtype", "quantization",
+                                        "quantization_parameters", "sparsity_parameters"])
+        self.assertEqual((detail["dtype"], detail["quantization"], detail["sparsity_parameters"]),
+                         (np.float32, (0.0, 0), {}))
+        self.assertEqual((detail["shape"].tolist(), detail["shape"].dtype), ([1, 28, 28, 1], np.int32))
+        self.assertEqual(list(detail["quantization_parameters"]),
+                         ["scales", "zero_points", "quantized_dimension", "block_size"])
+        self.assertEqual(interpreter.num_subgraphs(), 1)
+        described = interpreter.get_tensor_details()
+        subgraph, = hearth.Model(DIGITS).inspect()["subgraphs"]
+        self.assertEqual([each["name"] for each in described],
+                         [each["name"] for each in subgraph["tensors"]])
+        self.assertEqual([each["shape"].tolist() for each in described],
+                         [each["shape"] for each in subgraph["tensors"]])
+        self.assertEqual(detail["index"], subgraph["inputs"][0])
+        kinds = [each["op_name"] for each in interpreter._get_ops_details()]
+        self.assertEqual(len(kinds), subgraph["operation_count"])
+        for each in subgraph["operations"]:
+            self.assertEqual(kinds.count(each["type"]), each["count"])
+
+    def testQuantizationIsThatOfTheFile(self):
+        path = STORED / "u-net-int8-io.tflite"
+        interpreter = Interpreter(model_path=path)
+        compared = 0
+        for detail, tensor in zip(interpreter.get_tensor_details(),
+                                  hearth.Model(path).inspect()["subgraphs"][0]["tensors"]):
+            known = detail["quantization_parameters"]
+            np.testing.assert_array_equal(known["scales"], np.array(tensor["scales"], np.float32))
+            np.testing.assert_array_equal(known["zero_points"], tensor["zero_points"])
+            if len(tensor["scales"]) == 1:
+                self.assertEqual(detail["quantization"],
+                                 (np.float32(tensor["scales"][0]), tensor["zero_points"][0]))
+                compared += 1
+        self.assertGreater(compared, 2)
+
+    def testConstantsAreThereBeforeAllocation(self):
+        interpreter = Interpreter(model_path=DIGITS)
+        subgraph, = hearth.Model(DIGITS).inspect()["subgraphs"]
+        sizes = [(tensor["index"], tensor["constant_bytes"]) for tensor in subgraph["tensors"]
+                 if tensor["constant_bytes"]]
+        self.assertGreater(len(sizes), 3)
+        for index, size in sizes:
+            self.assertEqual(np.asarray(interpreter.get_tensor(index)).nbytes, size)
+
+    def testCreationPreparesNothing(self):
+        interpreter = Interpreter(model_path=DIGITS)
+        interpreter.get_input_details()
+        interpreter.get_output_details()
+        interpreter.get_tensor_details()
+        self.assertIsNone(interpreter._primary._compilation)
+        interpreter.allocate_tensors()
+        prepared = interpreter._primary._compilation
+        interpreter.allocate_tensors()
+        self.assertIs(interpreter._primary._compilation, prepared)
+
+    def testMistakesAreTheKnownExceptions(self):
+        fresh = Interpreter(model_path=DIGITS)
+        interpreter = self.allocated()
+        x = np.zeros((1, 28, 28, 1), np.float32)
+        first = interpreter.get_input_details()[0]["index"]
+        last = interpreter.get_output_details()[0]["index"]
+        inner = next(index for index in range(len(interpreter.get_tensor_details()))
+                     if interpreter._file.subgraphs[0].computed().count(index) and index != last)
+        count = len(interpreter.get_tensor_details())
+        page = self.folder / "page.tflite"
+        page.write_text("<!DOCTYPE html>")
+        for call, error, text in (
+                (fresh.invoke, RuntimeError, "Invoke called on model that is not ready."),
+                (lambda: fresh.set_tensor(first, x), ValueError,
+                 "Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first"),
+                (lambda: fresh.get_tensor(last), ValueError,
+                 "Tensor data is null. Run allocate_tensors() first"),
+                (fresh.tensor(first), ValueError, "Tensor data is null. Run allocate_tensors() first"),
+                (lambda: interpreter.set_tensor(first, x.astype(np.float64)), ValueError,
+                 f"Cannot set tensor: Got value of type FLOAT64 but expected type FLOAT32 for input {first}, "),
+                (lambda: interpreter.set_tensor(first, [1, 2]), ValueError,
+                 "Cannot set tensor: Got value of type INT64 but expected type FLOAT32"),
+                (lambda: interpreter.set_tensor(first, "a text"), ValueError,
+                 "Cannot set tensor: Got value of type STRING but expected type FLOAT32"),
+                (lambda: interpreter.set_tensor(first, x[0]), ValueError,
+                 f"Cannot set tensor: Dimension mismatch. Got 3 but expected 4 for input {first}."),
+                (lambda: interpreter.set_tensor(first, x[:, :, :27]), ValueError,
+                 f"Cannot set tensor: Dimension mismatch. Got 27 but expected 28 for dimension 2 of input {first}."),
+                (lambda: interpreter.set_tensor(last, x), ValueError, "is not an input"),
+                (lambda: interpreter.set_tensor("image", x), TypeError, "integer"),
+                (lambda: interpreter.set_tensor(count, x), ValueError,
+                 f"Invalid tensor index {count} exceeds max tensor index {count}"),
+                (lambda: interpreter.get_tensor(-1), ValueError,
+                 f"Invalid tensor index -1 exceeds max tensor index {count}"),
+                (lambda: interpreter.get_tensor(first, 1), ValueError,
+                 "Invalid subgraph index 1 exceeds max subgraph index 1"),
+                (lambda: interpreter.get_tensor(inner), ValueError, "experimental_preserve_all_tensors"),
+                (lambda: interpreter.get_tensor_details(3), ValueError,
+                 "subgraph_index is out of range: 3 for the model, which has 1 subgraphs."),
+                (lambda: interpreter.resize_tensor_input(last, [1]), ValueError, "is not an input"),
+                (lambda: interpreter.resize_tensor_input(first, [-1, 28, 28, 1]), RuntimeError,
+                 "not negative"),
+                (lambda: interpreter.resize_tensor_input(first, [2, 28, 28, 1], strict=True), RuntimeError,
+                 "Attempting to resize dimension 0 of tensor"),
+                (lambda: interpreter.get_signature_runner("training"), ValueError,
+                 'Invalid signature_key provided: "training".'),
+                (lambda: interpreter._get_op_details(1000), ValueError, "Invalid node index"),
+                (Interpreter, ValueError, "`model_path` or `model_content` must be specified."),
+                (lambda: Interpreter(DIGITS, b"TFL3"), ValueError, "Can't both provide"),
+                (lambda: Interpreter(self.folder / "none.tflite"), ValueError, "Could not open '"),
+                (lambda: Interpreter(page), ValueError, "The model is not a valid Flatbuffer buffer"),
+                (lambda: Interpreter(model_content=b"TFL3"), ValueError,
+                 "The model is not a valid Flatbuffer buffer"),
+                (lambda: Interpreter(model_content="TFL3"), TypeError, "It needs bytes"),
+                (lambda: Interpreter(DIGITS, num_threads=0), ValueError, "num_threads should >= 1"),
+                (lambda: Interpreter(DIGITS, num_threads=2.0), ValueError,
+                 "type of num_threads should be int"),
+                (lambda: Interpreter(DIGITS, experimental_op_resolver_type=1), ValueError,
+                 "Unrecognized passed in op resolver type: 1"),
+                (lambda: Interpreter(DIGITS, experimental_delegates=["npu"]), ValueError, "no delegate"),
+                (lambda: load_delegate("libnone.so.1"), OSError, "libnone.so.1"),
+                (lambda: load_delegate("libc.so.6"), ValueError, "Failed to load delegate from libc.so.6"),
+                (lambda: load_delegate("libhearth_delegate.so", {"speed": 2}), ValueError,
+                 "There is no option 'speed'")):
+            with self.assertRaises(error) as caught:
+                call()
+            self.assertIn(text, str(caught.exception))
+        # Nothing of this has spoilt it.
+        interpreter.set_tensor(first, x)
+        interpreter.invoke()
+
+    def testCutModelsAreRefusedOrRun(self):
+        content = DIGITS.read_bytes()
+        for size in range(0, len(content), 997):
+            try:
+                interpreter = Interpreter(model_content=content[:size] or b"\0")
+                interpreter.get_tensor_details()
+                interpreter.allocate_tensors()
+                interpreter.invoke()
+            except (ValueError, hearth.Error) as error:
+                self.assertNotEqual(str(error), "")
+
+    def testViewsAreInPlaceAndMustNotBeKept(self):
+        interpreter = self.allocated()
+        first = interpreter.get_input_details()[0]["index"]
+        last = interpreter.get_output_details()[0]["index"]
+        image, scores = interpreter.tensor(first), interpreter.tensor(last)
+        image()[:] = 0.5
+        np.testing.assert_array_equal(interpreter.get_tensor(first), np.full((1, 28, 28, 1), 0.5, "f4"))
+        interpreter.invoke()
+        np.testing.assert_array_equal(scores(), interpreter.get_tensor(last))
+        copied = interpreter.get_tensor(last)
+        kept = image()
+        part = scores()[0, 2:5]
+        for call in (interpreter.invoke, interpreter.allocate_tensors,
+                     lambda: interpreter.resize_tensor_input(first, [1, 28, 28, 1])):
+            with self.assertRaisesRegex(RuntimeError, "There is at least 1 reference to internal data"):
+                call()
+        del kept
+        with self.assertRaisesRegex(RuntimeError, "reference to internal data"):
+            interpreter.invoke()
+        del part
+        interpreter.invoke()
+        np.testing.assert_array_equal(interpreter.get_tensor(last), copied)
+
+    def testOpenDimensionsAreResized(self):
+        interpreter = self.allocated(OPEN_BATCH)
+        execution = hearth.Model(OPEN_BATCH).compile(threads=1).create_execution()
+        detail, = interpreter.get_input_details()
+        self.assertEqual(detail["shape_signature"].tolist(), [-1, 12, 12, 4])
+        self.assertEqual(detail["shape"].tolist(), [1, 12, 12, 4])
+        random = np.random.default_rng(2)
+        for batch in (3, 1, 3, 2, 1):
+            interpreter.resize_tensor_input(detail["index"], [batch, 12, 12, 4], strict=True)
+            interpreter.allocate_tensors()
+            self.assertEqual(interpreter.get_input_details()[0]["shape"][0], batch)
+            result = interpreter.get_output_details()[0]
+            self.assertEqual((result["shape"][0], result["shape_signature"][0]), (batch, -1))
+            x = random.standard_normal((batch, 12, 12, 4)).astype(np.float32)
+            interpreter.set_tensor(detail["index"], x)
+            interpreter.invoke()
+            expected, = execution.run(x).values()
+            np.testing.assert_array_equal(interpreter.get_tensor(result["index"]), expected)
+        with self.assertRaisesRegex(RuntimeError, "dimension 3 of tensor"):
+            interpreter.resize_tensor_input(detail["index"], [1, 12, 12, 3], strict=True)
+        interpreter.resize_tensor_input(detail["index"], [2, 12, 12, 4])
+        interpreter.allocate_tensors()
+        interpreter.resize_tensor_input(detail["index"], [5, 12, 12, 4])
+        with self.assertRaisesRegex(RuntimeError, "not ready"):
+            interpreter.invoke()
+
+    def testShapesOfOutputsAreKnownBeforeARun(self):
+        interpreter = Interpreter(model_path=OPEN_SIZE)
+        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], [1, 9, 14, 3])
+        interpreter.allocate_tensors()
+        detail, = interpreter.get_output_details()
+        self.assertEqual(interpreter.get_tensor(detail["index"]).shape, tuple(detail["shape"]))
+        interpreter.invoke()
+        self.assertEqual(interpreter.get_tensor(detail["index"]).shape, tuple(detail["shape"]))
+
+    def testStateIsKeptUntilItIsReset(self):
+        interpreter = self.allocated(LSTM)
+        execution = hearth.Model(LSTM).compile(threads=1).create_execution()
+        detail, = interpreter.get_input_details()
+        last = interpreter.get_output_details()[0]["index"]
+        x = valuesFor(detail, np.random.default_rng(3))
+        results = []
+        for step in range(4):
+            if step == 2:
+                interpreter.reset_all_variables()
+                execution.reset_state()
+            interpreter.set_tensor(detail["index"], x)
+            interpreter.invoke()
+            results.append(interpreter.get_tensor(last))
+            np.testing.assert_array_equal(results[-1], *execution.run(x).values())
+        self.assertFalse(np.array_equal(results[0], results[1]))
+        np.testing.assert_array_equal(results[0], results[2])
+        np.testing.assert_array_equal(results[1], results[3])
+
+    def testSignaturesAreFunctions(self):
+        interpreter = Interpreter(model_path=OPEN_BATCH)
+        self.assertEqual(interpreter.get_signature_list(),
+                         {"serving_default": {"inputs": ["x0"], "outputs": ["y0"]}})
+        run = interpreter.get_signature_runner()
+        execution = hearth.Model(OPEN_BATCH).compile(threads=1).create_execution()
+        for batch in (1, 4):
+            x = np.random.default_rng(batch).standard_normal((batch, 12, 12, 4)).astype(np.float32)
+            np.testing.assert_array_equal(run(x0=x)["y0"], execution.run(x)["y0"])
+        self.assertEqual(run.get_input_details()["x0"]["index"], interpreter.get_input_details()[0]["index"])
+        self.assertEqual(run.get_output_details()["y0"]["name"], interpreter.get_output_details()[0]["name"])
+        for inputs, text in (({}, "expected 1 vs provided 0"), ({"x1": x}, "Invalid Input name (x1)"),
+                             ({"x0": x.astype(np.float64)}, "Got value of type FLOAT64")):
+            with self.assertRaises(ValueError) as caught:
+                run(**inputs)
+            self.assertIn(text, str(caught.exception))
+
+    def testAllTensorsCanBePreserved(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            interpreter = self.allocated(experimental_preserve_all_tensors=True)
+        plain = self.allocated()
+        detail, = interpreter.get_input_details()
+        self.assertEqual(len(interpreter.get_output_details()), 1)
+        x = valuesFor(detail, np.random.default_rng(4))
+        for each in (interpreter, plain):
+            each.set_tensor(detail["index"], x)
+            each.invoke()
+        last = plain.get_output_details()[0]["index"]
+        np.testing.assert_array_equal(interpreter.get_tensor(last), plain.get_tensor(last))
+        operators = interpreter._get_ops_details()
+        for each in operators:
+            for index in each["outputs"]:
+                value = interpreter.get_tensor(index)
+                self.assertEqual(value.shape, tuple(interpreter.get_tensor_details()[index]["shape"]))
+        softmax = operators[-1]
+        self.assertEqual(softmax["op_name"], "SOFTMAX")
+        scores = np.exp(interpreter.get_tensor(softmax["inputs"][0]).astype(np.float64))
+        np.testing.assert_allclose(interpreter.get_tensor(last), scores / scores.sum(), rtol=1e-4, atol=1e-30)
+
+    def testTheDelegateNamesADevice(self):
+        delegate = load_delegate(hearth.delegate_library(), {"device": "nnapi-reference", "threads": 2})
+        interpreter = self.allocated(experimental_delegates=[delegate],
+                                     experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+        self.assertEqual(interpreter._primary._compilation.device, "nnapi-reference")
+        interpreter.invoke()
+
+    def testProgramsRunAsTheyAre(self):
+        (self.folder / "helper.py").write_text("NAME = 'helper'\n")
+        script = self.folder / "program.py"
+        script.write_text(
+            "import sys, helper\n"
+            "import tflite_runtime.interpreter as tflite\n"
+            "from ai_edge_litert.interpreter import Interpreter, load_delegate\n"
+            "try:\n"
+            "    import tensorflow as tf\n"
+            "    assert tf.lite.Interpreter is Interpreter or tf.__file__\n"
+            "except ImportError:\n"
+            "    raise SystemExit('tensorflow.lite is not answered')\n"
+            "assert tflite.Interpreter is Interpreter\n"
+            "interpreter = Interpreter(sys.argv[1])\n"
+            "interpreter.allocate_tensors()\n"
+            "interpreter.invoke()\n"
+            "print(type(interpreter).__module__, __name__, helper.NAME, sys.argv[2:])\n")
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+        for arguments, folder in (([script], None), (["-m", "program"], self.folder)):
+            shown = subprocess.run([sys.executable, "-m", "hearth.tflite", *arguments, DIGITS, "-x", "y"],
+                                   env=environment, cwd=folder, capture_output=True, text=True)
+            self.assertEqual(shown.stderr, "")
+            self.assertEqual(shown.stdout, "hearth.tflite.interpreter __main__ helper ['-x', 'y']\n")
+        for arguments, text in (([], "usage: "), (["none.py"], "there is no file 'none.py'")):
+            shown = subprocess.run([sys.executable, "-m", "hearth.tflite", *arguments], env=environment,
+                                   capture_output=True, text=True)
+            self.assertEqual(shown.returncode, 2)
+            self.assertIn(text, shown.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
