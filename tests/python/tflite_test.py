@@ -18,6 +18,8 @@ sys.path.insert(0, str(PACKAGE))
 
 import hearth  # noqa: E402
 from hearth.tflite import Interpreter, OpResolverType, load_delegate  # noqa: E402
+from hearth.tflite.compiled_model import (CompiledModel, CpuOptions, Environment,  # noqa: E402
+                                          HardwareAccelerator, Options, TensorBuffer)
 
 DIGITS = ROOT / "models" / "digits" / "digits.tflite"
 STORED = ROOT / "tests" / "compatibility" / "models"
@@ -346,6 +348,10 @@ class InterpreterTest(unittest.TestCase):
             "import sys, helper\n"
             "import tflite_runtime.interpreter as tflite\n"
             "from ai_edge_litert.interpreter import Interpreter, load_delegate\n"
+            "from ai_edge_litert.compiled_model import CompiledModel\n"
+            "from ai_edge_litert.cpu_options import CpuOptions\n"
+            "from ai_edge_litert.hardware_accelerator import HardwareAccelerator\n"
+            "assert CompiledModel.__module__ == 'hearth.tflite.compiled_model'\n"
             "try:\n"
             "    import tensorflow as tf\n"
             "    assert tf.lite.Interpreter is Interpreter or tf.__file__\n"
@@ -367,6 +373,108 @@ class InterpreterTest(unittest.TestCase):
                                    capture_output=True, text=True)
             self.assertEqual(shown.returncode, 2)
             self.assertIn(text, shown.stderr)
+
+
+class CompiledModelTest(unittest.TestCase):
+
+    def testResultsAreThoseOfTheModel(self):
+        random = np.random.default_rng(5)
+        for path in (DIGITS, OPEN_BATCH, LSTM, STORED / "variable-that-counts-float32.tflite",
+                     STORED / "ssd-regular-suppression-int8.tflite"):
+            with self.subTest(path.name), CompiledModel.from_file(str(path)) as model:
+                key, = model.get_signature_list()
+                inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+                details = list(model.get_input_tensor_details(key).values())
+                execution = hearth.Model(path).compile(threads=1).create_execution()
+                for _ in range(2):
+                    arrays = [valuesFor(detail, random) for detail in details]
+                    for buffer, array in zip(inputs, arrays):
+                        buffer.write(array)
+                    model.run_by_index(0, inputs, outputs)
+                    expected = execution.run(arrays)
+                    for name, buffer in zip(model.get_signature_list()[key]["outputs"], outputs):
+                        known = expected[name]
+                        np.testing.assert_array_equal(buffer.read(known.size, known.dtype), known.ravel())
+
+    def testSignaturesAreDescribed(self):
+        model = CompiledModel.from_buffer(DIGITS.read_bytes())
+        self.assertEqual(model.get_signature_list(), {"serving_default": {"inputs": ["image"],
+                                                                          "outputs": ["probabilities"]}})
+        self.assertEqual(model.get_signature_by_index(0)["key"], "serving_default")
+        self.assertEqual((model.get_num_signatures(), model.get_signature_index("serving_default"),
+                          model.get_signature_index("training")), (1, 0, -1))
+        detail = model.get_input_tensor_details("serving_default")["image"]
+        self.assertEqual((detail["dtype"], detail["shape"]), ("float32", [1, 28, 28, 1]))
+        self.assertEqual(model.get_output_buffer_requirements(0),
+                         {"buffer_size": 40, "supported_types": [1]})
+        self.assertTrue(model.is_fully_accelerated())
+
+    def testBuffersComeByNameAndFromMemory(self):
+        model = CompiledModel.from_file(DIGITS)
+        x = np.random.default_rng(6).standard_normal((1, 28, 28, 1)).astype(np.float32)
+        scores = model.create_output_buffer_by_name("serving_default", "probabilities")
+        image = TensorBuffer.create_from_host_memory(x)
+        model.run_by_name("serving_default", {"image": image}, {"probabilities": scores})
+        expected = hearth.Model(DIGITS).compile(threads=1).run(x)["probabilities"]
+        np.testing.assert_array_equal(scores.read(10, np.float32), expected[0])
+        x[:] = 0
+        model.run_by_name("serving_default", {"image": image}, {"probabilities": scores})
+        self.assertFalse(np.array_equal(scores.read(10, np.float32), expected[0]))
+        self.assertEqual(scores.get_tensor_details(), {"dtype": "float32", "shape": [1, 10]})
+
+    def testOpenDimensionsAreResized(self):
+        model = CompiledModel.from_file(OPEN_BATCH)
+        execution = hearth.Model(OPEN_BATCH).compile(threads=1).create_execution()
+        for batch in (3, 1, 3):
+            model.resize_input_tensor_by_name("serving_default", "x0", (batch, 12, 12, 4))
+            x = np.random.default_rng(batch).standard_normal((batch, 12, 12, 4)).astype(np.float32)
+            inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+            inputs[0].write(x)
+            model.run_by_index(0, inputs, outputs)
+            expected = execution.run(x)["y0"]
+            self.assertEqual(outputs[0].get_tensor_details()["shape"], list(expected.shape))
+            np.testing.assert_array_equal(outputs[0].read(expected.size, np.float32), expected.ravel())
+
+    def testMistakesAreSentences(self):
+        model = CompiledModel.from_file(DIGITS, options=Options(cpu_options=CpuOptions(num_threads=2)))
+        inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+        closed, gone = CompiledModel.from_file(DIGITS), model.create_input_buffers(0)[0]
+        closed.close()
+        gone.destroy()
+        environment = Environment.create()
+        environment.close()
+        for call, error, text in (
+                (closed.get_num_signatures, ValueError, "closed"),
+                (lambda: CompiledModel.from_file("none.tflite"), RuntimeError, "Failed to load model from file"),
+                (lambda: CompiledModel.from_buffer(b"TFL3"), RuntimeError, "Failed to load model from buffer"),
+                (lambda: CompiledModel.from_file(DIGITS, HardwareAccelerator.GPU), RuntimeError, "type gpu"),
+                (lambda: CompiledModel.from_file(DIGITS, HardwareAccelerator.CPU, options=Options()),
+                 ValueError, "not both"),
+                (lambda: CompiledModel.from_file(DIGITS, environment=environment), ValueError,
+                 "no longer valid"),
+                (lambda: model.get_input_tensor_details("training"), RuntimeError, "Signature not found"),
+                (lambda: model.get_signature_by_index(-1), RuntimeError, "out of range"),
+                (lambda: model.create_input_buffers(1), RuntimeError, "out of range"),
+                (lambda: model.create_input_buffer_by_name("serving_default", "x"), RuntimeError,
+                 "Input tensor not found: x"),
+                (lambda: model.resize_input_tensor(0, [2, 28, 28, 1]), RuntimeError, "dimension 0"),
+                (lambda: model.resize_input_tensor_by_name("training", "x", [1]), ValueError,
+                 "Unknown signature: training"),
+                (lambda: model.run_by_index(0, [], outputs), RuntimeError, "number of input buffers is 0"),
+                (lambda: model.run_by_index(0, outputs, inputs), RuntimeError, "resize tensor"),
+                (lambda: model.run_by_index(0, [gone], outputs), ValueError, "destroyed"),
+                (lambda: model.run_by_name("serving_default", {}, {}), RuntimeError, "missing"),
+                (lambda: inputs[0].write([1]), ValueError, "must be a NumPy array"),
+                (lambda: inputs[0].write(np.zeros(784)), ValueError, "Unsupported dtype: float64"),
+                (lambda: inputs[0].write(np.zeros(785, np.float32)), RuntimeError, "larger"),
+                (lambda: outputs[0].read(11, np.float32), RuntimeError, "larger"),
+                (lambda: gone.read(1, np.float32), RuntimeError, "destroyed"),
+                (lambda: TensorBuffer.create_from_host_memory(np.zeros((4, 4))[:, :2]), ValueError,
+                 "C-contiguous")):
+            with self.assertRaises(error) as caught:
+                call()
+            self.assertIn(text, str(caught.exception))
+        model.run_by_index(0, inputs, outputs)
 
 
 if __name__ == "__main__":

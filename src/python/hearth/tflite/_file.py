@@ -224,13 +224,18 @@ class Subgraph:
 
 
 class Signature:
-    """Names of inputs and outputs of a subgraph, in alphabetical order, with the tensors' indices."""
+    """Names of inputs and outputs of a subgraph, in the order of the file, with the tensors' indices."""
 
-    def __init__(self, table):
-        self.subgraph = table.scalar(4, "I")
-        self.inputs, self.outputs = (
-            dict(sorted((entry.text(0), entry.scalar(1, "I")) for entry in table.items(side)))
-            for side in (0, 1))
+    def __init__(self, subgraph, inputs, outputs):
+        self.subgraph = subgraph
+        self.inputs = inputs
+        self.outputs = outputs
+
+    @staticmethod
+    def of(table):
+        inputs, outputs = ({entry.text(0): entry.scalar(1, "I") for entry in table.items(side)}
+                           for side in (0, 1))
+        return Signature(table.scalar(4, "I"), inputs, outputs)
 
 
 class ModelFile:
@@ -240,7 +245,7 @@ class ModelFile:
         self._content = content
         self._root = Table(content, struct.unpack("<I", content.read(0, 4))[0])
         self.subgraphs = [Subgraph(table) for table in self._root.items(2)]
-        self.signatures = {table.text(2): Signature(table) for table in self._root.items(7)}
+        self.signatures = {table.text(2): Signature.of(table) for table in self._root.items(7)}
 
     def kind(self, code):
         """(number, name of a custom operator, version) of a kind of operators."""

@@ -83,13 +83,11 @@ class Graph:
         self._ensure_no_views()
         if self._is_ready:
             return
-        if self._compilation is None:
-            self._compile()
-        tensors = self._compilation.inputs
-        arrays = [self._input_array(index, tensor) for index, tensor in zip(self.inputs, tensors)]
-        if self._execution is None:
-            self._execution = self._compilation.create_execution()
-        else:
+        was_prepared = self._execution is not None
+        self.prepare()
+        arrays = [self._input_array(index, tensor)
+                  for index, tensor in zip(self.inputs, self._compilation.inputs)]
+        if was_prepared:
             self._execution._reset_state()
         self._learnt = {}
         self._input_arrays = arrays
@@ -100,6 +98,36 @@ class Graph:
                         if array is not None}
         self._arrays.update(zip(self.inputs, arrays))
         self._is_ready = True
+
+    def prepare(self):
+        """Compiles the subgraph, without memory for inputs and outputs."""
+        if self._compilation is None:
+            self._compile()
+        if self._execution is None:
+            self._execution = self._compilation.create_execution()
+
+    @property
+    def devices(self):
+        """The names of the devices that run it."""
+        return self._compilation.device.split(", ")
+
+    def run(self, inputs, outputs):
+        """Runs with arrays of the caller: `inputs` in the order of the subgraph, `outputs` by tensor.
+        Returns those of `outputs` whose size only the run knows."""
+        given = [None if None in tensor.shape else outputs.get(index)
+                 for index, tensor in zip(self._output_tensors, self._compilation.outputs)]
+        results = self._execution._run(inputs, given, None)
+        return {index: result for index, array, result in zip(self._output_tensors, given, results)
+                if array is None and index in outputs}
+
+    def empty(self, index):
+        """A new array for an input or output in its present shape."""
+        shape = self.shape(index).tolist()
+        for tensors, described in ((self.inputs, self._compilation.inputs),
+                                   (self._output_tensors, self._compilation.outputs)):
+            if index in tensors:
+                return described[tensors.index(index)].empty(shape)
+        raise ValueError(f"Tensor {index} is neither an input nor an output.")
 
     def invoke(self):
         if not self._is_ready:

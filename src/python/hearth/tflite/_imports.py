@@ -7,21 +7,27 @@ import importlib.machinery
 import importlib.util
 import sys
 
-_INTERPRETER = ("Delegate", "Interpreter", "InterpreterWithCustomOps", "OpResolverType", "SignatureRunner",
-                "load_delegate")
-# Modules that are answered: the module here, and the names that it has there.
+# Modules that are answered: the module here, and the names that it has there; None stands for all.
 _MODULES = {
     "tflite_runtime": (None, ()),
-    "tflite_runtime.interpreter": ("interpreter", _INTERPRETER),
+    "tflite_runtime.interpreter": ("interpreter", None),
     "ai_edge_litert": (None, ()),
-    "ai_edge_litert.interpreter": ("interpreter", _INTERPRETER),
+    "ai_edge_litert.interpreter": ("interpreter", None),
+    "ai_edge_litert.compiled_model": ("compiled_model", None),
+    "ai_edge_litert.tensor_buffer": ("tensor_buffer", None),
+    "ai_edge_litert.environment": ("environment", None),
+    "ai_edge_litert.options": ("options", None),
+    "ai_edge_litert.cpu_options": ("options", ("CpuKernelMode", "CpuOptions")),
+    "ai_edge_litert.gpu_options": ("options", ("GpuOptions",)),
+    "ai_edge_litert.cpu_kernel_mode": ("options", ("CpuKernelMode",)),
+    "ai_edge_litert.hardware_accelerator": ("options", ("HardwareAccelerator",)),
 }
 _TENSORFLOW = {
     "tensorflow": (None, ()),
     "tensorflow.lite": ("interpreter", ("Interpreter",)),
     "tensorflow.lite.experimental": ("interpreter", ("OpResolverType", "load_delegate")),
     "tensorflow.lite.python": (None, ()),
-    "tensorflow.lite.python.interpreter": ("interpreter", _INTERPRETER),
+    "tensorflow.lite.python.interpreter": ("interpreter", None),
 }
 _PACKAGES = {name.rpartition(".")[0] for name in (*_MODULES, *_TENSORFLOW)}
 
@@ -35,7 +41,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         del path, target
         if name not in self._modules:
             return None
-        spec = importlib.machinery.ModuleSpec(name, self, origin="hearth.tflite", is_package=name in _PACKAGES)
+        spec = importlib.machinery.ModuleSpec(name, self, origin="hearth.tflite",
+                                              is_package=name in _PACKAGES)
         # Other modules of a package that is installed are found as they are.
         if name in _PACKAGES:
             spec.submodule_search_locations = list(self._paths.get(name, ()))
@@ -50,7 +57,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__version__ = _version(module.__name__)
         if source is not None:
             found = importlib.import_module(f".{source}", __package__)
-            for name in names:
+            for name in found.__all__ if names is None else names:
                 setattr(module, name, getattr(found, name))
         if module.__name__.partition(".")[0] == "tensorflow":
             module.__getattr__ = lambda name: _of_tensorflow(module.__name__, name)

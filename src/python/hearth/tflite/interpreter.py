@@ -8,11 +8,8 @@ import warnings
 
 import numpy as np
 
-from .. import errors
-from .._model import Model
-from . import _delegate
+from . import _delegate, _model_file
 from ._delegate import Delegate, load_delegate
-from ._file import Bytes, FileBytes, ModelFile
 from ._graph import Graph
 
 __all__ = ["Delegate", "Interpreter", "InterpreterWithCustomOps", "OpResolverType", "SignatureRunner",
@@ -64,7 +61,7 @@ class Interpreter:
         self._delegates = list(experimental_delegates or [])
         for delegate in self._delegates:
             self._options.update(_delegate.options_of(delegate))
-        self._file, self._model = _opened(model_path, model_content)
+        self._file, self._model = _model_file.opened(model_path, model_content)
         self._preserves_all = bool(experimental_preserve_all_tensors)
         if self._preserves_all:
             warnings.warn("experimental_preserve_all_tensors makes every intermediate tensor an output, "
@@ -124,7 +121,7 @@ class Interpreter:
 
     def get_signature_list(self):
         """{signature: {"inputs": names, "outputs": names}}"""
-        return {key: {"inputs": list(signature.inputs), "outputs": list(signature.outputs)}
+        return {key: {"inputs": sorted(signature.inputs), "outputs": sorted(signature.outputs)}
                 for key, signature in self._file.signatures.items()}
 
     def get_signature_runner(self, signature_key=None):
@@ -145,7 +142,8 @@ class Interpreter:
         return self._compress_zero_points
 
     def _get_full_signature_list(self):
-        return {key: {"inputs": dict(signature.inputs), "outputs": dict(signature.outputs)}
+        return {key: {"inputs": dict(sorted(signature.inputs.items())),
+                      "outputs": dict(sorted(signature.outputs.items()))}
                 for key, signature in self._file.signatures.items()}
 
     def _get_tensor_details(self, tensor_index, subgraph_index):
@@ -245,7 +243,7 @@ class SignatureRunner:
         for index, array in arrays.items():
             self._graph.set(index, array)
         self._graph.invoke()
-        return {name: self._graph.get(index) for name, index in self._signature.outputs.items()}
+        return {name: self._graph.get(index) for name, index in sorted(self._signature.outputs.items())}
 
     def get_input_details(self):
         """{name: dictionary that describes the input}"""
@@ -257,26 +255,4 @@ class SignatureRunner:
 
     def _details(self, tensors):
         return {name: self._interpreter._get_tensor_details(index, self._signature.subgraph)
-                for name, index in tensors.items()}
-
-
-def _opened(path, content):
-    """(the file's tables, the library's model)"""
-    try:
-        if path:
-            path = os.path.abspath(os.fsdecode(path))
-            model = Model(path)
-            tables = FileBytes(path)
-        else:
-            if not isinstance(content, (bytes, bytearray, memoryview)):
-                raise TypeError(f"model_content is {type(content).__name__}. It needs bytes.")
-            model = Model.from_bytes(content)
-            tables = Bytes(bytes(content))
-        if tables.read(4, 4) != b"TFL3":
-            raise ValueError("The model is not a valid Flatbuffer buffer: hearth.Model opens files that "
-                             "contain several models.")
-        return ModelFile(tables), model
-    except errors.InvalidArgument as error:
-        raise ValueError(f"The model is not a valid Flatbuffer buffer. {error}") from error
-    except (errors.NotFound, errors.InputOutputError, OSError) as error:
-        raise ValueError(f"Could not open '{path}'. {error}") from error
+                for name, index in sorted(tensors.items())}
