@@ -16,8 +16,8 @@ TYPES = {0: (np.float32, "FLOAT32"), 1: (np.float16, "FLOAT16"), 2: (np.int32, "
          12: (np.uint64, "UINT64"), 13: (np.object_, "RESOURCE"),
          14: (np.object_, "VARIANT"), 15: (np.uint32, "UINT32"), 16: (np.uint16, "UINT16"),
          17: (np.int8, "INT4")}
-# Types without elements that NumPy has in this form.
-OPAQUE = ("STRING", "RESOURCE", "VARIANT", "INT4")
+# Types of which no arrays are made.
+OPAQUE = ("STRING", "RESOURCE", "VARIANT")
 _BLOCKWISE_QUANTIZATION = 2
 
 
@@ -136,7 +136,9 @@ class Table:
 class Tensor:
     """A tensor of a subgraph, as the file describes it."""
 
-    def __init__(self, table):
+    def __init__(self, table, file, subgraph):
+        self._file = file
+        self._subgraph = subgraph
         self.name = table.text(3)
         self.shape = table.array(0, "<i4").astype(np.int32)
         self.shape_signature = table.array(7, "<i4").astype(np.int32)
@@ -159,14 +161,33 @@ class Tensor:
         table = self._quantization
         if table is None:
             return np.array([], np.float32), np.array([], np.int32), 0, 0
-        block_size = 0
         if table.scalar(4, "B") == _BLOCKWISE_QUANTIZATION and table.table(5) is not None:
-            block_size = table.table(5).scalar(2, "i")
+            # The scales are another tensor.
+            blocks = table.table(5)
+            scales = self._subgraph.tensor(blocks.scalar(0, "i")).array()
+            return (np.array([], np.float32) if scales is None else scales.reshape(-1), np.array([], np.int32),
+                    table.scalar(6, "i"), blocks.scalar(2, "i"))
         scales = table.array(2, "<f4").astype(np.float32)
         zero_points = table.array(3, "<i8").astype(np.int32)
         if len(scales) and not len(zero_points):
             zero_points = np.zeros(len(scales), np.int32)
-        return scales, zero_points, table.scalar(6, "i"), block_size
+        return scales, zero_points, table.scalar(6, "i"), 0
+
+    def array(self):
+        """The elements of a constant, not to be written; None for other tensors. A sparse one is the list
+        of the elements that are stored."""
+        content = None if self.is_variable else self._file.constant(self)
+        if content is None and 0 in self.shape:
+            content = b""
+        if content is None or self.dtype is None or self.type_name in OPAQUE:
+            return None
+        array = np.frombuffer(content, self.dtype)
+        if self.type_name == "INT4":
+            # Two elements in a byte, the first in the low half.
+            halves = np.stack([array << 4 >> 4, array >> 4], axis=-1).reshape(-1)
+            array = halves[:np.prod(self.shape, dtype=np.int64)]
+        array.flags.writeable = False
+        return array if self._sparsity is not None else array.reshape(self.shape)
 
     def sparsity(self):
         """What the file says about an encoding that leaves zeros out; {} for a dense tensor."""
@@ -174,7 +195,7 @@ class Tensor:
         if table is None:
             return {}
         result = {"traversal_order": table.array(0, "<i4").astype(np.int32)}
-        if table.length(1):
+        if table.place(1):
             result["block_map"] = table.array(1, "<i4").astype(np.int32)
         result["dim_metadata"] = [self._sparse_dimension(dimension) for dimension in table.items(2)]
         return result
@@ -192,8 +213,9 @@ class Tensor:
 
 
 class Subgraph:
-    def __init__(self, table):
+    def __init__(self, table, file):
         self._table = table
+        self._file = file
         self._tensors = {}
         self.tensor_count = table.length(0)
         self.operator_count = table.length(3)
@@ -202,7 +224,7 @@ class Subgraph:
 
     def tensor(self, index):
         if index not in self._tensors:
-            self._tensors[index] = Tensor(self._table.item(0, index))
+            self._tensors[index] = Tensor(self._table.item(0, index), self._file, self)
         return self._tensors[index]
 
     def operator(self, index):
@@ -244,7 +266,7 @@ class ModelFile:
     def __init__(self, content):
         self._content = content
         self._root = Table(content, struct.unpack("<I", content.read(0, 4))[0])
-        self.subgraphs = [Subgraph(table) for table in self._root.items(2)]
+        self.subgraphs = [Subgraph(table, self) for table in self._root.items(2)]
         self.signatures = {table.text(2): Signature.of(table) for table in self._root.items(7)}
 
     def kind(self, code):

@@ -6,11 +6,12 @@ import sys
 
 import numpy as np
 
+from .. import errors
 from .._model import Model
 from ._file import OPAQUE, TYPES
 
 _NULL = "Tensor data is null. Run allocate_tensors() first"
-_TYPE_NAMES = {np.dtype(dtype): name for dtype, name in TYPES.values() if name not in OPAQUE}
+_TYPE_NAMES = {np.dtype(dtype): name for dtype, name in TYPES.values() if name not in (*OPAQUE, "INT4")}
 
 
 class Graph:
@@ -27,6 +28,7 @@ class Graph:
         self._resized = {}
         # Shapes of outputs that only a run has told, by tensor.
         self._learnt = {}
+        self._is_learning_done = False
         self._compilation = None
         self._execution = None
         self._is_ready = False
@@ -90,6 +92,7 @@ class Graph:
         if was_prepared:
             self._execution._reset_state()
         self._learnt = {}
+        self._is_learning_done = False
         self._input_arrays = arrays
         self._output_arrays = [None if None in tensor.shape else tensor.empty()
                                for tensor in self._compilation.outputs]
@@ -188,21 +191,15 @@ class Graph:
             self._learn()
             if index in self._arrays:
                 return self._arrays[index]
-        content = None if tensor.is_variable else self._file.constant(tensor)
-        if content is None and 0 in tensor.shape:
-            content = b""
-        if content is None:
-            if index in self._output_tensors or index in self.inputs:
-                raise ValueError(_NULL)
-            raise ValueError(f"{_NULL}. Intermediate tensors have data only with "
-                             "experimental_preserve_all_tensors=True")
-        if tensor.dtype is None or tensor.type_name in OPAQUE:
-            raise ValueError(f"The constant {index} has the type {tensor.type_name}, of which no array "
-                             "is made.")
-        array = np.frombuffer(content, tensor.dtype)
-        array.flags.writeable = False
-        # A sparse one is the list of the elements that are stored.
-        return array if tensor.sparsity() else array.reshape(tensor.shape)
+        array = tensor.array()
+        if array is not None:
+            return array
+        if index in self._output_tensors or index in self.inputs:
+            raise ValueError(_NULL)
+        if tensor.type_name in OPAQUE:
+            raise ValueError(f"Tensor {index} has the type {tensor.type_name}, of which no array is made.")
+        raise ValueError(f"{_NULL}. Intermediate tensors have data only with "
+                         "experimental_preserve_all_tensors=True")
 
     def _compile(self):
         outputs = self.outputs
@@ -258,10 +255,15 @@ class Graph:
     def _learn(self):
         """Runs the model once beside the execution, whose state stays as it is, to know the shapes of
         outputs before the first run."""
-        if self._learnt or not self._has_open_outputs:
+        if self._is_learning_done or self._learnt or not self._has_open_outputs:
             return
+        self._is_learning_done = True
         with self._compilation.create_execution() as execution:
-            self._take(execution._run(self._input_arrays, self._output_arrays, None))
+            try:
+                self._take(execution._run(self._input_arrays, self._output_arrays, None))
+            except errors.Error:
+                # The values of the inputs, which nobody has set yet, may be none that the model takes.
+                pass
 
     def _ensure_no_views(self):
         for index, count in self._viewed.items():
