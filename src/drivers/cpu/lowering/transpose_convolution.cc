@@ -7,6 +7,7 @@
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/kernels/xnn_setup.h"
+#include "drivers/cpu/lowering/hybrid_transpose.h"
 #include "drivers/cpu/lowering/layer_scales.h"
 #include "drivers/cpu/lowering/transpose_layer.h"
 #include "ops/quantization.h"
@@ -107,7 +108,18 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   c.output = builder->operand(operation.outputs[0]);
   c.type = c.input.type;
   const bool hasBias = builder->context().hasInput(2);
-  if (c.parameters.isNchw || !typesFit(c)) return false;
+  if (c.parameters.isNchw) return false;
+  // XNNPACK subtracts from the number of outputs the position of each phase's first output, without
+  // a sign: with fewer outputs than the stride the difference wraps, and it writes out of bounds.
+  const ops::Window2d& window = c.parameters.window;
+  const bool isForXnnpack =
+      c.parameters.output.height >= static_cast<uint32_t>(window.strideHeight) &&
+      c.parameters.output.width >= static_cast<uint32_t>(window.strideWidth);
+  if (isForXnnpack) {
+    HEARTH_ASSIGN(const bool isHybrid, addHybridTranspose(builder, c.parameters));
+    if (isHybrid) return true;
+  }
+  if (!typesFit(c)) return false;
   if (!builder->constants().isWeight(operation.inputs[1])) return false;
   if (hasBias && !builder->constants().isWeight(operation.inputs[2])) return false;
   if (!LayerScales::areLow(c.input, c.filter, c.output) ||
@@ -116,12 +128,7 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   c.scales = LayerScales::of(c.input, c.filter, c.output);
   HEARTH_ASSIGN(const bool isOwn, addTransposeLayer(builder, c.parameters));
   if (isOwn) return true;
-  // XNNPACK subtracts from the number of outputs the position of each phase's first output, without
-  // a sign: with fewer outputs than the stride the difference wraps, and it writes out of bounds.
-  const ops::Window2d& window = c.parameters.window;
-  if (c.parameters.output.height < static_cast<uint32_t>(window.strideHeight) ||
-      c.parameters.output.width < static_cast<uint32_t>(window.strideWidth))
-    return false;
+  if (!isForXnnpack) return false;
   if (c.type == OperandType::kTensorQuant8AsymmSigned) {
     HEARTH_ASSIGN(const KernelTraits traits, builder->traits());
     if (traits.guardInt8OneRowTail || traits.avoidInt8OneRowTail) return false;

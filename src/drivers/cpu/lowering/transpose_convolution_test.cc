@@ -81,5 +81,31 @@ INSTANTIATE_TEST_SUITE_P(
             {2, 1, 1, 4}, 5, 4, 4, OperandType::kTensorQuant8Asymm, true, 0, 2},
         TransposeConvolutionCase{{2, 1, 1, 4}, 5, 4, 4, kInt8, true, 0, 3}));
 
+// Activations of float32 with weights of 8 bits.
+TEST(HybridTransposeConvolutionTest, EqualsTheReference) {
+  for (const OperandType type : {kInt8, OperandType::kTensorQuant8SymmPerChannel}) {
+    ModelBuilder builder;
+    const Dimensions shape = {6, 3, 3, 20};
+    const bool isPerChannel = type == OperandType::kTensorQuant8SymmPerChannel;
+    const uint32_t input = builder.input(kFloat, {2, 4, 5, 20});
+    const uint32_t filter = builder.constant(type, shape, randomBytes(countOf(shape), 2),
+                                             isPerChannel ? 0.0f : 0.02f);
+    const uint32_t bias = builder.constant(kFloat, {6}, randomFloats(6, 3));
+    const uint32_t outputShape =
+        builder.constant(OperandType::kTensorInt32, {4}, std::vector<int32_t>{2, 8, 10, 6});
+    builder.operation(OperationType::kTransposeConv2d,
+                      {input, filter, bias, outputShape, builder.scalar(1), builder.scalar(2),
+                       builder.scalar(2), builder.scalar(1), builder.scalar(false)},
+                      {builder.output(kFloat, {2, 8, 10, 6})});
+    graph::Model model = builder.model();
+    if (isPerChannel) {
+      model.main().operands[filter].perChannel.scales = risingScales(6, 0.001f);
+      model.main().operands[filter].perChannel.channelDim = 0;
+    }
+    EXPECT_EQ(
+        differenceFromReference(model, {floatsFor({2, 4, 5, 20}, 1, 2.0f)}, "xnnpack", 1e-5f), "");
+  }
+}
+
 }  // namespace
 }  // namespace hearth::cpu
