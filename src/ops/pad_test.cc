@@ -13,7 +13,6 @@
 namespace hearth::ops {
 namespace {
 
-using testing::Each;
 using testing::ElementsAre;
 
 TEST(PadTest, QuantizedPadsWithItsZero) {
@@ -55,6 +54,13 @@ TEST(PadTest, EachElementComesFromItsPlace) {
     std::vector<int32_t> paddings;
     for (size_t i = 0; i < 2 * sizes.size(); ++i)
       paddings.push_back(random() % 2 == 0 ? 0 : static_cast<int32_t>(random() % 4));
+    // Rows and paddings of whole vectors have a loop of their own.
+    if (round % 3 == 0) {
+      count = count / sizes.back() * 24;
+      sizes.back() = 24;
+      paddings.back() = 4 * static_cast<int32_t>(random() % 4);
+      paddings[paddings.size() - 2] = 4 * static_cast<int32_t>(random() % 4);
+    }
     std::vector<float> values(count);
     std::iota(values.begin(), values.end(), 1.0f);
     OperationBuilder builder(OperationType::kPadV2);
