@@ -2,7 +2,11 @@
 #include "drivers/cpu/lowering/elementwise.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,12 +14,16 @@
 #include "drivers/cpu/kernels/function_kernel.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/microkernels/byte_add.h"
+#include "drivers/cpu/platform/read_slack.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
 namespace {
 
 using graph::OperandType;
+
+// Rows of fewer numbers are not worth a loop of ours.
+constexpr uint64_t kFewForLoop = 16;
 
 xnn_datatype datatypeOf(OperandType type) {
   switch (type) {
@@ -91,16 +99,45 @@ bool clampFits(const xnn_unary_params& params, const graph::Operand& out) {
   return stepOf(params.clamp.min) < stepOf(params.clamp.max);
 }
 
-// Whether `tensor` has the shape of `output`, or is a row that repeats along its first dimensions.
-// Rows of a few numbers do not count: they are not worth a loop.
-bool isRowOf(const ops::Tensor& tensor, const ops::Tensor& output) {
-  constexpr uint64_t kFew = 16;
+// Whether `tensor` has the shape of `output`, or is a row of at least `fewest` elements that
+// repeats along its first dimensions.
+bool isRowOf(const ops::Tensor& tensor, const ops::Tensor& output, uint64_t fewest) {
   if (tensor.dimensions == output.dimensions) return true;
   auto first = tensor.dimensions.begin();
   while (first != tensor.dimensions.end() && *first == 1) ++first;
   const auto rank = tensor.dimensions.end() - first;
-  return tensor.elementCount() >= kFew &&
+  return tensor.elementCount() >= fewest &&
          std::equal(first, tensor.dimensions.end(), output.dimensions.end() - rank);
+}
+
+// A constant row that an operation repeats along the first dimensions of its other operand, written
+// out several times: XNNPACK calls its microkernel for each row, however short.
+struct RepeatedRow {
+  std::shared_ptr<const std::vector<uint8_t>> bytes;
+  size_t rows = 0;     // how often the operation repeats them
+  size_t columns = 0;  // elements in `bytes`
+};
+
+// The row `operand`; none if it is none, or long enough as it is.
+std::optional<RepeatedRow> repeatedRow(PlanBuilder* builder, uint32_t operand,
+                                       const ops::Tensor& output) {
+  constexpr uint64_t kLongEnough = 256;
+  constexpr uint64_t kLongest = 1024;
+  const ops::Tensor& row = builder->tensor(operand);
+  const uint64_t count = row.elementCount();
+  if (count == 0 || count >= kLongEnough || row.dimensions == output.dimensions ||
+      !isRowOf(row, output, 2))
+    return std::nullopt;
+  const uint64_t all = output.elementCount() / count;
+  uint64_t times = std::min(all, kLongest / count);
+  while (all % times != 0) --times;
+  const uint8_t* const data = times > 1 ? builder->constants().elements(operand) : nullptr;
+  if (data == nullptr) return std::nullopt;
+  const size_t bytes = count * graph::elementSize(row.type());
+  std::vector<uint8_t> repeated(times * bytes + kReadSlack);
+  for (uint64_t i = 0; i < times; ++i) std::memcpy(repeated.data() + i * bytes, data, bytes);
+  return RepeatedRow{std::make_shared<const std::vector<uint8_t>>(std::move(repeated)), all / times,
+                     times * count};
 }
 
 struct Unary {
@@ -157,6 +194,33 @@ void addClampInPlace(PlanBuilder* builder, ValueId value, uint32_t operandIndex,
   unary.count = builder->tensor(operandIndex).elementCount();
   unary.source = unary.destination = value;
   addUnaryNode(builder, unary);
+}
+
+struct Binary {
+  xnn_binary_operator op;
+  xnn_datatype type;
+  xnn_quantization_params a, b, output;
+};
+
+// `isWholeFirst`: the row is the second operand.
+Result<std::unique_ptr<Kernel>> makeRowKernel(const Binary& binary, const RepeatedRow& row,
+                                              bool isWholeFirst, ValueId whole, ValueId output) {
+  xnn_operator_t created = nullptr;
+  const xnn_status status = xnn_create_binary_elementwise_nd(
+      binary.op, binary.type, &binary.a, &binary.b, &binary.output, 0, &created);
+  XnnCalls calls;
+  calls.reshape = [=](xnn_operator_t o, size_t*, size_t*, pthreadpool_t pool) {
+    const std::array<size_t, 2> all = {row.rows, row.columns};
+    const std::array<size_t, 2> one = {1, row.columns};
+    return xnn_reshape_binary_elementwise_nd(o, 2, (isWholeFirst ? all : one).data(), 2,
+                                             (isWholeFirst ? one : all).data(), pool);
+  };
+  calls.setup = [=](xnn_operator_t o, void*, std::span<void* const> at) {
+    const void* const bytes = row.bytes->data();
+    return xnn_setup_binary_elementwise_nd(o, isWholeFirst ? at[whole] : bytes,
+                                           isWholeFirst ? bytes : at[whole], at[output]);
+  };
+  return makeXnnKernel("binary_elementwise_nd", status, created, std::move(calls));
 }
 
 Result<std::unique_ptr<Kernel>> makeByteAddKernel(const ByteAdd& add, uint64_t count, ValueId a,
@@ -218,7 +282,7 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
   const bool isWholeA = tensorA.dimensions == tensorOut.dimensions;
   const ops::Tensor& row = isWholeA ? tensorB : tensorA;
   if (op == xnn_binary_add && type == xnn_datatype_fp32 && !inPlace.empty() &&
-      isRowOf(row, tensorOut)) {
+      isRowOf(row, tensorOut, kFewForLoop)) {
     const ops::ActivationRange range = ops::activationRange(activation);
     F32Add add{.a = valueA, .b = valueB, .sum = valueOut};
     add.columns = row.elementCount();
@@ -233,6 +297,19 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
     };
     if (std::isinf(range.lowest) && std::isinf(range.highest)) node.createOther = createXnn;
     return true;
+  }
+
+  if (inPlace.size() == 1) {
+    if (auto repeated = repeatedRow(builder, isWholeA ? b : a, tensorOut)) {
+      const ValueId whole = isWholeA ? valueA : valueB;
+      Node& node = builder->add("xnnpack", {whole}, {valueOut});
+      node.inPlaceInputs = {0};
+      node.create = [=, row = *std::move(repeated)] {
+        return makeRowKernel({op, type, quantA, quantB, quantOut}, row, isWholeA, whole, valueOut);
+      };
+      addClampInPlace(builder, valueOut, output, activation);
+      return true;
+    }
   }
 
   const bool isOwn = op == xnn_binary_add && graph::isQuantized(operandOut.type) && hasByteAdd() &&

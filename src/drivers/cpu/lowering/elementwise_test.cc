@@ -34,6 +34,30 @@ TEST(F32AddTest, EqualsTheReference) {
   }
 }
 
+// Constant rows that repeat along the first dimensions, short and long, on either side.
+TEST(ConstantRowTest, EqualsTheReference) {
+  for (const uint32_t columns : {1u, 2u, 5u, 16u, 67u, 300u}) {
+    for (const OperationType type :
+         {OperationType::kSub, OperationType::kMul, OperationType::kDiv, OperationType::kPrelu}) {
+      for (const bool isSwapped : {false, true}) {
+        if (isSwapped && type == OperationType::kPrelu) continue;
+        const Dimensions whole = {3, 14, 5, columns};
+        ModelBuilder builder;
+        const uint32_t a = builder.input(kFloat, whole);
+        std::vector<float> row = randomFloats(columns, 2);
+        for (float& value : row) value += 3.0f;
+        const uint32_t b = builder.constant(kFloat, {1, 1, columns}, row);
+        std::vector<uint32_t> inputs = {isSwapped ? b : a, isSwapped ? a : b};
+        if (type != OperationType::kPrelu) inputs.push_back(builder.scalar(1));
+        builder.operation(type, inputs, {builder.output(kFloat, whole)});
+        const auto compared = runBoth(builder.model(), {floatsFor(whole, 1, 5.0f)});
+        ASSERT_TRUE(compared) << compared.error().toString();
+        EXPECT_EQ(compared->made, compared->expected) << columns << graph::nameOf(type);
+      }
+    }
+  }
+}
+
 // A difference that only a square reads has no node of its own; any other has one.
 TEST(SquaredDifferenceTest, EqualsTheReference) {
   const Dimensions whole = {3, 5, 67};
