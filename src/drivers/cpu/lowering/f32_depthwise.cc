@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/lowering/f32_depthwise.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
 #include "base/vector_dispatch.h"
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/depthwise_kernel.h"
+#include "drivers/cpu/microkernels/f32_dwconv.h"
 
 namespace hearth::cpu {
 namespace {
@@ -71,11 +74,52 @@ class F32DepthwiseKernel final : public DepthwiseKernel<float, F32Depthwise> {
     multiplyOne_ = g.kernelWidth == 3 ? multiply<3, 1, 1> : multiply<5, 1, 1>;
     multiplyTile_ =
         g.kernelWidth == 3 ? multiplyTileOf<3>(g.strideWidth) : multiplyTileOf<5>(g.strideWidth);
+    setInside();
   }
 
  private:
+  // Finds the outputs of a line whose windows are within the columns of the image.
+  void setInside() {
+    const Convolution& g = layer_.geometry;
+    if (g.dilationWidth != 1 || g.strideWidth > kMostDepthwiseStride || !hasF32DwconvLine(g.groups))
+      return;
+    insideBegin_ = std::min<size_t>((g.left + g.strideWidth - 1) / g.strideWidth, g.outputWidth);
+    const size_t reach = g.inputWidth + g.left;  // columns up to the image's end
+    const size_t end = reach < g.kernelWidth ? 0 : (reach - g.kernelWidth) / g.strideWidth + 1;
+    insideEnd_ = std::min<size_t>(end, g.outputWidth);
+    if (insideEnd_ < insideBegin_ + kF32DwconvTile) insideEnd_ = insideBegin_;
+    if (insideEnd_ > insideBegin_) zeros_.resize(size_t{g.inputWidth} * g.groups);
+  }
+
+  void computeInside(const DwconvWindows<float>::Rows& rows, float* output) const {
+    const Convolution& g = layer_.geometry;
+    const size_t first = insideBegin_ * g.strideWidth - g.left;
+    std::array<const float*, kMostDepthwiseKernel> starts{};
+    for (size_t y = 0; y < g.kernelHeight; ++y)
+      starts[y] = (rows[y] != nullptr ? rows[y] : zeros_.data()) + first * g.groups;
+    multiplyF32DwconvLine({.kernel = g.kernelWidth,
+                           .stride = g.strideWidth,
+                           .channels = g.groups,
+                           .weights = layer_.weights,
+                           .bias = bias_,
+                           .lowest = layer_.lowest,
+                           .highest = layer_.highest,
+                           .rows = starts.data(),
+                           .outputs = insideEnd_ - insideBegin_,
+                           .output = output + insideBegin_ * g.groups});
+  }
+
   void compute(size_t line, float* output) const override {
     const size_t channels = layer_.geometry.groups;
+    if (insideEnd_ > insideBegin_) {
+      const auto rows = windows_.rowsOf(source_, line);
+      const auto one = [&](const float* const* columns, size_t x) {
+        multiplyOne_(layer_, bias_, columns, output + x * channels, 1);
+      };
+      windows_.forOutputs(rows, 0, insideBegin_, one);
+      computeInside(rows, output);
+      return windows_.forOutputs(rows, insideEnd_, layer_.geometry.outputWidth, one);
+    }
     windows_.forLine(
         source_, line,
         [&](const float* const* columns, size_t x) {
@@ -90,6 +134,8 @@ class F32DepthwiseKernel final : public DepthwiseKernel<float, F32Depthwise> {
   const float* bias_ = nullptr;
   Multiply multiplyOne_ = nullptr;
   Multiply multiplyTile_ = nullptr;
+  size_t insideBegin_ = 0, insideEnd_ = 0;
+  std::vector<float> zeros_;  // a line of padding
 };
 
 bool hasFusedVectors() {

@@ -30,6 +30,33 @@ class DwconvWindows {
   // Number of output lines of all images.
   size_t lines() const { return geometry_.batch * geometry_.outputHeight; }
 
+  using Rows = std::array<const Element*, kMostDepthwiseKernel>;
+
+  // The first columns of the rows under the windows of a line; null in the padding.
+  Rows rowsOf(const Element* source, size_t line) const {
+    const Convolution& g = geometry_;
+    const size_t lineSize = g.inputWidth * g.groups;
+    const Element* const image = source + line / g.outputHeight * g.inputHeight * lineSize;
+    const auto firstY = static_cast<int64_t>(line % g.outputHeight * g.strideHeight) - g.top;
+    Rows rows{};
+    for (uint32_t y = 0; y < g.kernelHeight; ++y) {
+      const int64_t inputY = firstY + int64_t{y} * g.dilationHeight;
+      if (inputY >= 0 && inputY < static_cast<int64_t>(g.inputHeight))
+        rows[y] = image + static_cast<size_t>(inputY) * lineSize;
+    }
+    return rows;
+  }
+
+  // Calls one(columns, x) for the outputs from `begin` to `end` of a line.
+  template <typename One>
+  void forOutputs(const Rows& rows, size_t begin, size_t end, const One& one) const {
+    Columns columns;
+    for (size_t x = begin; x < end; ++x) {
+      findColumns(rows, x, geometry_.kernelWidth, geometry_.dilationWidth, &columns);
+      one(columns.data(), x);
+    }
+  }
+
   // Calls tile(columns, x, step) for kDepthwiseTile outputs of the line at a time, those at x, x +
   // step and so on; it may compute some outputs twice. Where the geometry allows no tiles, calls
   // one(columns, x) for each output. columns[c * kernelHeight + y] points to the channels of row y
@@ -37,23 +64,9 @@ class DwconvWindows {
   template <typename One, typename Tile>
   void forLine(const Element* source, size_t line, const One& one, const Tile& tile) const {
     const Convolution& g = geometry_;
-    const size_t lineSize = g.inputWidth * g.groups;
-    const Element* const image = source + line / g.outputHeight * g.inputHeight * lineSize;
-    const auto firstY = static_cast<int64_t>(line % g.outputHeight * g.strideHeight) - g.top;
-    Rows rows{};  // null in the padding
-    for (uint32_t y = 0; y < g.kernelHeight; ++y) {
-      const int64_t inputY = firstY + int64_t{y} * g.dilationHeight;
-      if (inputY >= 0 && inputY < static_cast<int64_t>(g.inputHeight))
-        rows[y] = image + static_cast<size_t>(inputY) * lineSize;
-    }
+    const Rows rows = rowsOf(source, line);
+    if (!hasTiles_) return forOutputs(rows, 0, g.outputWidth, one);
     Columns columns;
-    if (!hasTiles_) {
-      for (size_t x = 0; x < g.outputWidth; ++x) {
-        findColumns(rows, x, g.kernelWidth, g.dilationWidth, &columns);
-        one(columns.data(), x);
-      }
-      return;
-    }
     const size_t count = depthwiseTileColumns(g.kernelWidth, g.strideWidth);
     const size_t block = kDepthwiseTile * step_;
     for (size_t first = 0; first < g.outputWidth; first += block) {
@@ -70,7 +83,6 @@ class DwconvWindows {
   static constexpr size_t kMostColumns =
       (kDepthwiseTile - 1) * kMostDepthwiseStride + kMostDepthwiseKernel;
 
-  using Rows = std::array<const Element*, kMostDepthwiseKernel>;
   using Columns = std::array<const Element*, kMostColumns * kMostDepthwiseKernel>;
 
   // Finds `count` columns, `step` inputs apart, from the first column of the output `x` on.
