@@ -59,8 +59,7 @@ Result<bool> addHybridTranspose(PlanBuilder* builder,
   c.source = quantizeRows(builder, operation.inputs[0], image.batches,
                           size_t{image.height} * image.width * image.channels);
   c.destination = builder->write(operation.outputs[0]);
-  Node& node =
-      builder->add("xnnpack", {c.source.numbers, c.source.parameters}, {c.destination});
+  Node& node = builder->add("xnnpack", {c.source.numbers, c.source.parameters}, {c.destination});
   node.create = [shared = std::make_shared<const Creation>(
                      std::move(c))]() -> Result<std::unique_ptr<Kernel>> {
     xnn_operator_t op = nullptr;

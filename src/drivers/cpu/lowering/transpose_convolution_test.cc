@@ -88,8 +88,8 @@ TEST(HybridTransposeConvolutionTest, EqualsTheReference) {
     const Dimensions shape = {6, 3, 3, 20};
     const bool isPerChannel = type == OperandType::kTensorQuant8SymmPerChannel;
     const uint32_t input = builder.input(kFloat, {2, 4, 5, 20});
-    const uint32_t filter = builder.constant(type, shape, randomBytes(countOf(shape), 2),
-                                             isPerChannel ? 0.0f : 0.02f);
+    const uint32_t filter =
+        builder.constant(type, shape, randomBytes(countOf(shape), 2), isPerChannel ? 0.0f : 0.02f);
     const uint32_t bias = builder.constant(kFloat, {6}, randomFloats(6, 3));
     const uint32_t outputShape =
         builder.constant(OperandType::kTensorInt32, {4}, std::vector<int32_t>{2, 8, 10, 6});
@@ -102,8 +102,8 @@ TEST(HybridTransposeConvolutionTest, EqualsTheReference) {
       model.main().operands[filter].perChannel.scales = risingScales(6, 0.001f);
       model.main().operands[filter].perChannel.channelDim = 0;
     }
-    EXPECT_EQ(
-        differenceFromReference(model, {floatsFor({2, 4, 5, 20}, 1, 2.0f)}, "xnnpack", 1e-5f), "");
+    EXPECT_EQ(differenceFromReference(model, {floatsFor({2, 4, 5, 20}, 1, 2.0f)}, "xnnpack", 1e-5f),
+              "");
   }
 }
 
