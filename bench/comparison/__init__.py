@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # The folder in which models and the peer's virtual environment are kept.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearth"
 PEER_WHEEL = "ai-edge-litert==2.3.0"
+# Brings the C library of TensorFlow Lite 2.17.1.
+TFLITE_C_WHEEL = "pymicro-wakeword==2.5.0"
 OPENVINO_WHEEL = "openvino==2026.4.1"
 # The second one writes the models for the first.
 ONNX_WHEELS = ("onnxruntime==1.32.0", "onnx==1.23.2")
