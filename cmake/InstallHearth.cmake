@@ -81,6 +81,15 @@ if(TARGET neuralnetworks)
   hearth_install_library(neuralnetworks "")
 endif()
 
+# Programs get TensorFlow Lite's C library from here only if they, or who starts them, name this folder.
+if(TARGET tensorflowlite_c)
+  set(tflite_folder ${CMAKE_INSTALL_LIBDIR}/hearth-tflite)
+  if(NOT HEARTH_SYSTEM_LAYOUT)
+    set_target_properties(tensorflowlite_c PROPERTIES INSTALL_RPATH $ORIGIN/..)
+  endif()
+  install(TARGETS tensorflowlite_c LIBRARY DESTINATION ${tflite_folder})
+endif()
+
 if(TARGET hearth_python AND HEARTH_SYSTEM_LAYOUT)
   set(python_package lib/python3/dist-packages/hearth)
   install(TARGETS hearth_python LIBRARY DESTINATION ${python_package})

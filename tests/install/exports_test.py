@@ -9,8 +9,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARIES = ROOT / "build" / "release" / "lib"
-# For libneuralnetworks.so and libhearth_delegate.so of the same build.
-PRIVATE = {f"hearth_{name}_functions@@HEARTH_PRIVATE" for name in ("delegate", "nnapi")}
+# For libneuralnetworks.so, libhearth_delegate.so and libtensorflowlite_c.so of the same build.
+PRIVATE = {f"hearth_{name}_functions@@HEARTH_PRIVATE" for name in ("delegate", "nnapi", "tflite_c")}
 
 
 def exported(library, *flags):
@@ -41,6 +41,16 @@ class ExportsTest(unittest.TestCase):
         self.assertEqual(exported("libhearth_delegate.so"),
                          {"tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"})
 
+    def testTheLibraryForTensorFlowLiteProgramsExportsItsFunctions(self):
+        listed = ROOT / "src" / "frontends" / "tflite_c" / "functions.inc"
+        names = re.findall(r"^HEARTH_TFLITE_FUNCTION\((\w+)\)", listed.read_text(encoding="utf-8"),
+                           re.MULTILINE)
+        self.assertEqual(len(names), 216)
+        self.assertEqual(exported("libtensorflowlite_c.so"), {f"{name}@@VERS_1.0" for name in names})
+        run = subprocess.run(["readelf", "-d", LIBRARIES / "libtensorflowlite_c.so"],
+                             capture_output=True, text=True, check=True)
+        self.assertIn("Library soname: [libtensorflowlite_c.so]", run.stdout)
+
     def testEveryDeclarationOfTheHeaderIsExported(self):
         text = (ROOT / "include" / "hearth" / "hearth.h").read_text(encoding="utf-8")
         text = re.sub(r"//.*|^#.*(\\\n.*)*", "", text, flags=re.MULTILINE)
@@ -59,7 +69,7 @@ class ExportsTest(unittest.TestCase):
         """base/thread_local.h explains why: the first use of other variables may abort the
         process."""
         for library in ("libhearth.so", "libhearth_delegate.so", "libhearth_threads.so",
-                        "libneuralnetworks.so"):
+                        "libneuralnetworks.so", "libtensorflowlite_c.so"):
             run = subprocess.run(["readelf", "--relocs", "--wide", LIBRARIES / library],
                                  capture_output=True, text=True, check=True)
             self.assertIn("R_X86_64_RELATIVE", run.stdout)

@@ -24,7 +24,7 @@ from debian_archive import ArchiveError, DebianArchive  # noqa: E402
 
 ROOT = checkout.ROOT
 ENTRY_POINTS = ROOT / "src" / "frontends" / "nnapi" / "entry_points"
-sys.path.append(str(ENTRY_POINTS))
+sys.path.append(str(ROOT / "cmake"))
 
 import generate_forwards  # noqa: E402
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <utility>
@@ -41,6 +43,8 @@ class Delegate {
   static TfLiteRegistration registration();
 
   TfLiteDelegate handle_{};
+  // Follow the structure, for runtimes in which it has grown; zeros.
+  std::array<uint64_t, 4> reserved_{};
   const std::shared_ptr<const DelegateOptions> options_;
   base::Mutex mutex_;  // for waiting_
   std::map<std::pair<TfLiteContext*, Nodes>, std::unique_ptr<Kernel>> waiting_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of TensorFlow Lite's C interface that a delegate needs, for LP64 systems: names, fields
-// and values are the interface's, and the assertions pin where each field lies. Fields that nothing
-// here reads are left without a type.
+// The structures of TensorFlow Lite's C interface that its delegates and its C library share, for
+// LP64 systems: names, fields and values are the interface's, and the assertions pin where each
+// field lies. Fields that nothing here reads are left without a type.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,9 @@ enum TfLiteStatus : int32_t {
   kTfLiteOk = 0,
   kTfLiteError = 1,
   kTfLiteDelegateError = 2,
+  kTfLiteApplicationError = 3,
+  kTfLiteUnresolvedOps = 7,
+  kTfLiteCancelled = 8,
 };
 
 enum TfLiteType : int32_t {
@@ -28,10 +31,14 @@ enum TfLiteType : int32_t {
   kTfLiteInt8 = 9,
   kTfLiteFloat16 = 10,
   kTfLiteFloat64 = 11,
+  kTfLiteComplex128 = 12,
   kTfLiteUInt64 = 13,
+  kTfLiteResource = 14,
+  kTfLiteVariant = 15,
   kTfLiteUInt32 = 16,
   kTfLiteUInt16 = 17,
   kTfLiteInt4 = 18,
+  kTfLiteBFloat16 = 19,
   kTfLiteInt2 = 20,
 };
 
@@ -41,6 +48,9 @@ enum TfLiteAllocationType : int32_t {
   kTfLiteArenaRw = 2,
   kTfLiteArenaRwPersistent = 3,
   kTfLiteDynamic = 4,
+  kTfLitePersistentRo = 5,
+  kTfLiteCustom = 6,
+  kTfLiteVariantObject = 7,
 };
 
 // `size` numbers follow. The runtime allocates and frees these with malloc() and free().
@@ -189,8 +199,7 @@ struct TfLiteDelegate {
                                      int32_t handle, TfLiteTensor* tensor);
   void (*FreeBufferHandle)(TfLiteContext* context, TfLiteDelegate* delegate, int32_t* handle);
   int64_t flags;
-  void* opaque_delegate_builder;  // null
-  uint64_t reserved[4];           // for runtimes whose structure has grown; zeros
+  void* opaque_delegate_builder;  // null for a delegate of this form
 };
 
 }  // extern "C"
@@ -247,6 +256,7 @@ static_assert(offsetof(TfLiteDelegate, Prepare) == 8);
 static_assert(offsetof(TfLiteDelegate, FreeBufferHandle) == 32);
 static_assert(offsetof(TfLiteDelegate, flags) == 40);
 static_assert(offsetof(TfLiteDelegate, opaque_delegate_builder) == 48);
+static_assert(sizeof(TfLiteDelegate) == 56);
 
 static_assert(sizeof(TfLiteAffineQuantization) == 24);
 static_assert(sizeof(TfLiteQuantization) == 16);

@@ -12,6 +12,7 @@
 #include "base/trace.h"
 #include "frontends/tflite/container/container.h"
 #include "frontends/tflite/container/zip_directory.h"
+#include "frontends/tflite/file_tensor_reader.h"
 #include "frontends/tflite/metadata_reader.h"
 #include "frontends/tflite/reader/file_view.h"
 #include "frontends/tflite/reader/foreign_file.h"
@@ -257,6 +258,18 @@ Result<ImportedGraph> ModelFile::importSignature(std::string_view key) const {
 
 Result<ImportedGraph> ModelFile::importSubgraph(size_t subgraph) const {
   return importGraph(contents_->view, subgraph, nullptr);
+}
+
+Result<FileSubgraph> ModelFile::fileSubgraph(size_t subgraph) const {
+  return readSubgraph(contents_->view, subgraph);
+}
+
+Result<FileTensor> ModelFile::fileTensor(size_t subgraph, size_t tensor) const {
+  return readTensor(contents_->view, subgraph, tensor);
+}
+
+std::vector<SignatureSummary> ModelFile::signatures() const {
+  return readSignatures(contents_->view);
 }
 
 ModelSummary ModelFile::summary() const {

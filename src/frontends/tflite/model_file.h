@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "frontends/tflite/file_tensors.h"
 #include "frontends/tflite/model_metadata.h"
 #include "frontends/tflite/model_summary.h"
 #include "graph/model.h"
@@ -77,6 +78,13 @@ class ModelFile {
   // ops::validateOperations().
   Result<ImportedGraph> importSignature(std::string_view key) const;
   Result<ImportedGraph> importSubgraph(size_t subgraph) const;
+
+  // The tensors of a subgraph. Errors: kNotFound for an index that does not exist, kBadData for
+  // inputs, outputs, shapes, quantisation or values that no file may have.
+  Result<FileSubgraph> fileSubgraph(size_t subgraph) const;
+  Result<FileTensor> fileTensor(size_t subgraph, size_t tensor) const;
+  // In the file's order, with all their names.
+  std::vector<SignatureSummary> signatures() const;
 
   // Never fails: what the file lacks is left empty.
   ModelSummary summary() const;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/tflite_c/interpreter.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "base/env.h"
+#include "frontends/tflite_c/own_delegate.h"
+
+namespace hearth::tflite_c {
+namespace {
+
+Status applyDelegate(const TfLiteDelegate* delegate, delegate::DelegateOptions* options) {
+  if (const OwnDelegate* const own = OwnDelegate::from(delegate)) return own->addTo(options);
+  return fail(ErrorCode::kUnsupported,
+              "A delegate that is not of this library cannot be applied to its interpreters; leave "
+              "it out, or allow the fallback, and the model runs on Hearth's devices.");
+}
+
+}  // namespace
+
+Interpreter::Interpreter(const TfLiteModel& model, const TfLiteInterpreterOptions& options)
+    : file_(model.file),
+      reporter_(options.reporter),
+      isCancellable_(options.isCancellable),
+      signatures_(model.file->signatures()) {}
+
+Result<std::shared_ptr<Interpreter>> Interpreter::create(const TfLiteModel& model,
+                                                         const TfLiteInterpreterOptions& options) {
+  if (options.threads < -1)
+    return fail(ErrorCode::kBadData,
+                "The number of threads is {}; it must be -1, for the default, or more.",
+                options.threads);
+  std::shared_ptr<Interpreter> made(new Interpreter(model, options));
+  // One unless the program or its starter asks for more, as programs expect it. 0 asks for no other
+  // thread than the caller's.
+  HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));
+  if (options.threads >= 0 || threads == 0)
+    made->options_.threads = static_cast<unsigned>(std::max(1, options.threads));
+  for (const TfLiteDelegate* const delegate : options.delegates) {
+    const Status applied = applyDelegate(delegate, &made->options_);
+    if (applied) continue;
+    if (!options.fallsBack) return std::unexpected(applied.error());
+    made->reporter_.report(applied.error().toString());
+  }
+  HEARTH_ASSIGN(made->primary_, SubgraphRunner::create(made->file_, 0));
+  return made;
+}
+
+Result<SubgraphRunner*> Interpreter::subgraph(size_t index) {
+  if (index == 0) return primary_.get();
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<SubgraphRunner>& found = others_[index];
+  if (found == nullptr) {
+    auto made = SubgraphRunner::create(file_, index);
+    if (!made) {
+      others_.erase(index);
+      return std::unexpected(std::move(made.error()));
+    }
+    found = std::move(*made);
+  }
+  return found.get();
+}
+
+template <typename Body>
+Status Interpreter::withClaim(Body body) {
+  if (isClaimed_.exchange(true, std::memory_order_acquire)) [[unlikely]]
+    return fail(ErrorCode::kBadState,
+                "Another thread is using the interpreter; give each thread one of its own.");
+  struct Release {
+    std::atomic<bool>* flag;
+    ~Release() { flag->store(false, std::memory_order_release); }
+  } const release{&isClaimed_};
+  return body();
+}
+
+Status Interpreter::resizeInput(SubgraphRunner* subgraph, size_t position,
+                                std::span<const int32_t> dims, bool isStrict) {
+  return withClaim([&] { return subgraph->resizeInput(position, dims, isStrict); });
+}
+
+Status Interpreter::allocate(SubgraphRunner* subgraph) {
+  return withClaim([&] { return subgraph->allocate(options_); });
+}
+
+Status Interpreter::invoke(SubgraphRunner* subgraph, bool* isCancelled) {
+  return withClaim([&]() -> Status {
+    isCancelled_.store(false, std::memory_order_relaxed);
+    HEARTH_TRY(subgraph->invoke());
+    *isCancelled = isCancelled_.load(std::memory_order_relaxed);
+    return {};
+  });
+}
+
+Status Interpreter::resetVariables() {
+  return withClaim([&]() -> Status {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [index, subgraph] : others_) HEARTH_TRY(subgraph->resetVariables());
+    return primary_->resetVariables();
+  });
+}
+
+Status Interpreter::setCustomAllocation(int32_t index, const TfLiteCustomAllocation& allocation,
+                                        int64_t flags) {
+  return withClaim([&] { return primary_->setCustomAllocation(index, allocation, flags); });
+}
+
+Status Interpreter::addDelegate(const TfLiteDelegate* delegate) {
+  return withClaim([&] { return applyDelegate(delegate, &options_); });
+}
+
+Status Interpreter::cancel() {
+  if (!isCancellable_)
+    return fail(ErrorCode::kBadState,
+                "Cancellation is not enabled; TfLiteInterpreterOptionsEnableCancellation does so.");
+  isCancelled_.store(true, std::memory_order_relaxed);
+  return {};
+}
+
+}  // namespace hearth::tflite_c

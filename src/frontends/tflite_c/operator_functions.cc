@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that programs define, and the opaque nodes and contexts that their functions get.
+#include <cstdio>
+#include <new>
+#include <string>
+
+#include "frontends/tflite_c/reporter.h"
+#include "frontends/tflite_c/tensor_table.h"
+#include "frontends/tflite_c/tensor_type.h"
+
+struct TfLiteOperator {
+  int32_t builtinCode = 0;
+  std::string customName;
+  bool isCustom = false;
+  int version = 1;
+  void* user = nullptr;
+  TfLiteOperatorInit init = nullptr;
+  TfLiteOperatorInitWithData initWithData = nullptr;
+  TfLiteOperatorFree release = nullptr;
+  TfLiteOperatorFreeWithData releaseWithData = nullptr;
+  TfLiteOperatorStep prepare = nullptr;
+  TfLiteOperatorStepWithData prepareWithData = nullptr;
+  TfLiteOperatorStep invoke = nullptr;
+  TfLiteOperatorStepWithData invokeWithData = nullptr;
+};
+
+namespace {
+
+using hearth::ErrorCode;
+using hearth::Result;
+
+// Gives the list of a node's tensors; kTfLiteError where there is none.
+TfLiteStatus giveList(const TfLiteIntArray* list, const int** values, int* count) {
+  if (values == nullptr || count == nullptr) return kTfLiteError;
+  *values = list == nullptr ? nullptr : list->data;
+  *count = list == nullptr ? 0 : list->size;
+  return kTfLiteOk;
+}
+
+int elementOf(const TfLiteIntArray* list, int index) {
+  return list == nullptr || index < 0 || index >= list->size ? -1 : list->data[index];
+}
+
+TfLiteStatus statusOf(const TfLiteOperator* registration) {
+  return registration == nullptr ? kTfLiteError : kTfLiteOk;
+}
+
+}  // namespace
+
+extern "C" {
+
+TfLiteOperator* TfLiteOperatorCreate(int32_t builtin_code, const char* custom_name, int version) {
+  return TfLiteOperatorCreateWithData(builtin_code, custom_name, version, nullptr);
+}
+
+TfLiteOperator* TfLiteOperatorCreateWithData(int32_t builtin_code, const char* custom_name,
+                                             int version, void* user_data) {
+  return hearth::tflite_c::guardedPointer(hearth::tflite_c::Reporter(),
+                                          [&]() -> Result<TfLiteOperator*> {
+                                            auto made = std::make_unique<TfLiteOperator>();
+                                            made->builtinCode = builtin_code;
+                                            made->isCustom = custom_name != nullptr;
+                                            if (custom_name != nullptr)
+                                              made->customName = custom_name;
+                                            made->version = version;
+                                            made->user = user_data;
+                                            return made.release();
+                                          });
+}
+
+void TfLiteOperatorDelete(TfLiteOperator* registration) {
+  delete registration;
+}
+
+int32_t TfLiteOperatorGetBuiltInCode(const TfLiteOperator* registration) {
+  return registration == nullptr ? -1 : registration->builtinCode;
+}
+
+const char* TfLiteOperatorGetCustomName(const TfLiteOperator* registration) {
+  return registration == nullptr || !registration->isCustom ? nullptr
+                                                            : registration->customName.c_str();
+}
+
+int TfLiteOperatorGetVersion(const TfLiteOperator* registration) {
+  return registration == nullptr ? -1 : registration->version;
+}
+
+void* TfLiteOperatorGetUserData(const TfLiteOperator* registration) {
+  return registration == nullptr ? nullptr : registration->user;
+}
+
+void TfLiteOperatorSetInit(TfLiteOperator* registration, TfLiteOperatorInit init) {
+  if (registration != nullptr) registration->init = init;
+}
+
+TfLiteStatus TfLiteOperatorSetInitWithData(TfLiteOperator* registration,
+                                           TfLiteOperatorInitWithData init) {
+  if (registration != nullptr) registration->initWithData = init;
+  return statusOf(registration);
+}
+
+void TfLiteOperatorSetFree(TfLiteOperator* registration, TfLiteOperatorFree release) {
+  if (registration != nullptr) registration->release = release;
+}
+
+TfLiteStatus TfLiteOperatorSetFreeWithData(TfLiteOperator* registration,
+                                           TfLiteOperatorFreeWithData release) {
+  if (registration != nullptr) registration->releaseWithData = release;
+  return statusOf(registration);
+}
+
+void TfLiteOperatorSetPrepare(TfLiteOperator* registration, TfLiteOperatorStep prepare) {
+  if (registration != nullptr) registration->prepare = prepare;
+}
+
+TfLiteStatus TfLiteOperatorSetPrepareWithData(TfLiteOperator* registration,
+                                              TfLiteOperatorStepWithData prepare) {
+  if (registration != nullptr) registration->prepareWithData = prepare;
+  return statusOf(registration);
+}
+
+void TfLiteOperatorSetInvoke(TfLiteOperator* registration, TfLiteOperatorStep invoke) {
+  if (registration != nullptr) registration->invoke = invoke;
+}
+
+TfLiteStatus TfLiteOperatorSetInvokeWithData(TfLiteOperator* registration,
+                                             TfLiteOperatorStepWithData invoke) {
+  if (registration != nullptr) registration->invokeWithData = invoke;
+  return statusOf(registration);
+}
+
+// No interpreter runs asynchronously, and none shares memory of inputs and outputs.
+void TfLiteOperatorSetAsyncKernel(TfLiteOperator* /*registration*/,
+                                  TfLiteOperatorKernel /*kernel*/) {}
+
+TfLiteStatus TfLiteOperatorSetAsyncKernelWithData(TfLiteOperator* registration,
+                                                  TfLiteOperatorKernelWithData /*kernel*/) {
+  return statusOf(registration);
+}
+
+void TfLiteOperatorSetInplaceOperator(TfLiteOperator* /*registration*/,
+                                      uint64_t /*inplace_operator*/) {}
+
+const TfLiteOpaqueTensor* TfLiteOpaqueNodeGetInput(const TfLiteOpaqueContext* context,
+                                                   const TfLiteOpaqueNode* node, int index) {
+  return TfLiteOpaqueContextGetOpaqueTensor(context,
+                                            TfLiteOpaqueNodeGetInputTensorIndex(node, index));
+}
+
+TfLiteOpaqueTensor* TfLiteOpaqueNodeGetOutput(TfLiteOpaqueContext* context,
+                                              const TfLiteOpaqueNode* node, int index) {
+  return TfLiteOpaqueContextGetOpaqueTensor(context,
+                                            TfLiteOpaqueNodeGetOutputTensorIndex(node, index));
+}
+
+int TfLiteOpaqueNodeNumberOfInputs(const TfLiteOpaqueNode* node) {
+  return node == nullptr || node->inputs == nullptr ? 0 : node->inputs->size;
+}
+
+int TfLiteOpaqueNodeNumberOfOutputs(const TfLiteOpaqueNode* node) {
+  return node == nullptr || node->outputs == nullptr ? 0 : node->outputs->size;
+}
+
+void* TfLiteOpaqueNodeGetUserData(const TfLiteOpaqueNode* node) {
+  return node == nullptr ? nullptr : node->user_data;
+}
+
+void* TfLiteOpaqueNodeGetBuiltinData(const TfLiteOpaqueNode* node) {
+  return node == nullptr ? nullptr : node->builtin_data;
+}
+
+TfLiteStatus TfLiteOpaqueNodeGetCustomInitialData(const TfLiteOpaqueNode* node, const void** data,
+                                                  int* size) {
+  if (node == nullptr || data == nullptr || size == nullptr) return kTfLiteError;
+  *data = node->custom_initial_data;
+  *size = node->custom_initial_data_size;
+  return kTfLiteOk;
+}
+
+TfLiteStatus TfLiteOpaqueNodeInputs(const TfLiteOpaqueNode* node, const int** inputs, int* count) {
+  return node == nullptr ? kTfLiteError : giveList(node->inputs, inputs, count);
+}
+
+TfLiteStatus TfLiteOpaqueNodeOutputs(const TfLiteOpaqueNode* node, const int** outputs,
+                                     int* count) {
+  return node == nullptr ? kTfLiteError : giveList(node->outputs, outputs, count);
+}
+
+TfLiteStatus TfLiteOpaqueNodeSetTemporaries(TfLiteOpaqueNode* node, const int* temporaries,
+                                            int count) {
+  if (node == nullptr || count < 0 || (temporaries == nullptr && count != 0)) return kTfLiteError;
+  TfLiteIntArray* const list = TfLiteIntArrayCreate(count);
+  if (list == nullptr) return kTfLiteError;
+  for (int i = 0; i < count; ++i) list->data[i] = temporaries[i];
+  TfLiteIntArrayFree(node->temporaries);
+  node->temporaries = list;
+  return kTfLiteOk;
+}
+
+TfLiteStatus TfLiteOpaqueNodeTemporaries(const TfLiteOpaqueNode* node, const int** temporaries,
+                                         int* count) {
+  return node == nullptr ? kTfLiteError : giveList(node->temporaries, temporaries, count);
+}
+
+int TfLiteOpaqueNodeGetInputTensorIndex(const TfLiteOpaqueNode* node, int index) {
+  return node == nullptr ? -1 : elementOf(node->inputs, index);
+}
+
+int TfLiteOpaqueNodeGetOutputTensorIndex(const TfLiteOpaqueNode* node, int index) {
+  return node == nullptr ? -1 : elementOf(node->outputs, index);
+}
+
+TfLiteStatus TfLiteOpaqueContextGetExecutionPlan(TfLiteOpaqueContext* context,
+                                                 TfLiteIntArray** plan) {
+  if (context == nullptr || plan == nullptr || context->GetExecutionPlan == nullptr)
+    return kTfLiteError;
+  return context->GetExecutionPlan(context, plan);
+}
+
+// Contexts here are those of other runtimes; what only this library could answer, they lack.
+TfLiteStatus TfLiteOpaqueContextGetNodeAndRegistration(TfLiteOpaqueContext* /*context*/,
+                                                       int /*index*/, TfLiteOpaqueNode** /*node*/,
+                                                       TfLiteOperator** /*registration*/) {
+  return kTfLiteError;
+}
+
+TfLiteStatus TfLiteOpaqueContextReplaceNodeSubsetsWithDelegateKernels(
+    TfLiteOpaqueContext* /*context*/, TfLiteOperator* /*registration*/,
+    const TfLiteIntArray* /*nodes*/, TfLiteOpaqueDelegate* /*delegate*/) {
+  return kTfLiteError;
+}
+
+TfLiteOpaqueTensor* TfLiteOpaqueContextGetOpaqueTensor(const TfLiteOpaqueContext* context,
+                                                       int index) {
+  if (context == nullptr || index < 0 || static_cast<size_t>(index) >= context->tensors_size ||
+      context->tensors == nullptr)
+    return nullptr;
+  return &context->tensors[index];
+}
+
+TfLiteStatus TfLiteOpaqueContextGetInputs(const TfLiteOpaqueContext* /*context*/,
+                                          const int** /*inputs*/, int* /*count*/) {
+  return kTfLiteError;
+}
+
+TfLiteStatus TfLiteOpaqueContextGetOutputs(const TfLiteOpaqueContext* /*context*/,
+                                           const int** /*outputs*/, int* /*count*/) {
+  return kTfLiteError;
+}
+
+TfLiteStatus TfLiteOpaqueContextGetVariables(const TfLiteOpaqueContext* /*context*/,
+                                             const int** /*variables*/, int* /*count*/) {
+  return kTfLiteError;
+}
+
+size_t TfLiteOpaqueContextGetNumNodes(const TfLiteOpaqueContext* /*context*/) {
+  return 0;
+}
+
+size_t TfLiteOpaqueContextGetNumTensors(const TfLiteOpaqueContext* context) {
+  return context == nullptr ? 0 : context->tensors_size;
+}
+
+const char* TfLiteOpaqueContextGetName(const TfLiteOpaqueContext* /*context*/) {
+  return "";
+}
+
+TfLiteStatus TfLiteOpaqueContextResizeTensor(TfLiteOpaqueContext* context,
+                                             TfLiteOpaqueTensor* tensor, TfLiteIntArray* dims) {
+  if (context == nullptr || context->ResizeTensor == nullptr) {
+    TfLiteIntArrayFree(dims);
+    return kTfLiteError;
+  }
+  return context->ResizeTensor(context, tensor, dims);
+}
+
+TfLiteStatus TfLiteOpaqueContextAcquireSubgraphContext(TfLiteOpaqueContext* /*context*/,
+                                                       int /*subgraph*/,
+                                                       TfLiteOpaqueContext** /*acquired*/) {
+  return kTfLiteError;
+}
+
+TfLiteStatus TfLiteOpaqueContextReleaseSubgraphContext(TfLiteOpaqueContext* /*context*/,
+                                                       int /*subgraph*/) {
+  return kTfLiteError;
+}
+
+TfLiteStatus TfLiteOpaqueContextMarkSubgraphAsDelegationSkippable(TfLiteOpaqueContext* /*context*/,
+                                                                  int /*subgraph*/) {
+  return kTfLiteError;
+}
+
+TfLiteStatus TfLiteOpaqueContextGetNodeInitDataMmapInfo(const TfLiteOpaqueContext* /*context*/,
+                                                        const TfLiteOpaqueNode* /*node*/,
+                                                        int* /*fd*/, int64_t* /*offset*/,
+                                                        int64_t* /*size*/) {
+  return kTfLiteError;
+}
+
+TfLiteStatus TfLiteOpaqueContextAddTensor(TfLiteOpaqueContext* /*context*/,
+                                          TfLiteOpaqueTensorBuilder* /*builder*/, int* /*index*/) {
+  return kTfLiteError;
+}
+
+TfLiteStatus TfLiteOpaqueContextGetSizeOfType(TfLiteOpaqueContext* /*context*/, TfLiteType type,
+                                              size_t* bytes) {
+  const uint32_t bits = hearth::tflite_c::elementBits(type);
+  if (bytes == nullptr || bits == 0) return kTfLiteError;
+  *bytes = (bits + 7) / 8;
+  return kTfLiteOk;
+}
+
+void TfLiteOpaqueContextReportErrorVa(TfLiteOpaqueContext* context, const char* format,
+                                      va_list arguments) {
+  if (format == nullptr) return;
+  char text[1024];
+  if (std::vsnprintf(text, sizeof(text), format, arguments) < 0) return;
+  if (context != nullptr && context->ReportError != nullptr)
+    context->ReportError(context, "%s", text);
+  else
+    hearth::tflite_c::Reporter().failure(hearth::Error(ErrorCode::kOpFailed, text));
+}
+
+void TfLiteOpaqueContextReportError(TfLiteOpaqueContext* context, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  TfLiteOpaqueContextReportErrorVa(context, format, arguments);
+  va_end(arguments);
+}
+
+}  // extern "C"

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "frontends/delegate/delegate_options.h"
+#include "frontends/tflite/model_file.h"
+#include "frontends/tflite_c/declarations.h"
+#include "frontends/tflite_c/tensor_memory.h"
+#include "frontends/tflite_c/tensor_table.h"
+#include "runtime/execution.h"
+
+namespace hearth::tflite_c {
+
+// A subgraph with its tensors, as an interpreter runs it: resize inputs, allocate, invoke. Nothing
+// is prepared before allocate(). All but tensor() and the lists is for one thread at a time.
+class SubgraphRunner {
+ public:
+  // Errors: those of ModelFile::importSubgraph().
+  static Result<std::unique_ptr<SubgraphRunner>> create(
+      std::shared_ptr<const tflite::ModelFile> file, size_t subgraph);
+
+  // Indices in the file.
+  const std::vector<int32_t>& inputs() const { return subgraph_.inputs; }
+  const std::vector<int32_t>& outputs() const { return subgraph_.outputs; }
+  const std::vector<int32_t>& variables() const { return subgraph_.variables; }
+  Result<TfLiteTensor*> tensor(size_t index) const { return tensors_->at(index); }
+
+  // Gives input `position` other dimensions; with `isStrict` only where the file leaves them open.
+  // allocate() must follow, unless they are the same as before. kBadData for a position or
+  // dimensions that cannot be.
+  Status resizeInput(size_t position, std::span<const int32_t> dims, bool isStrict);
+  // Makes the model ready for the shapes of its inputs: compiles it, gives all inputs and outputs
+  // memory, and sets variables to their initial values. Does nothing if it is ready. kUnsupported
+  // for what no device runs, and for dimensions that the model does not leave open.
+  Status allocate(const delegate::DelegateOptions& options);
+  // kBadState before allocate().
+  Status invoke();
+  Status resetVariables();
+  // Lets an input or output lie in memory of the program, which must stay valid as long as this.
+  Status setCustomAllocation(int32_t index, const TfLiteCustomAllocation& allocation,
+                             int64_t flags);
+
+ private:
+  struct Place {
+    TfLiteTensor* tensor = nullptr;
+    TensorMemory memory;     // empty: `custom`, or the memory of an equal input
+    void* custom = nullptr;  // of the program
+    uint64_t customBytes = 0;
+    bool isDynamic = false;  // an output whose size depends on values
+    void* bound = nullptr;
+  };
+
+  SubgraphRunner(std::shared_ptr<const tflite::ModelFile> file, size_t subgraph,
+                 tflite::FileSubgraph description, tflite::ImportedGraph imported);
+
+  Status findPlaces();
+  std::vector<graph::Dimensions> inputShapes() const;
+  Status checkShapes(const std::vector<graph::Dimensions>& shapes) const;
+  Status compile(const std::vector<graph::Dimensions>& shapes,
+                 const delegate::DelegateOptions& options);
+  // Of the outputs for these shapes of inputs; empty for one that depends on values.
+  std::vector<std::optional<graph::Dimensions>> outputShapes(
+      const std::vector<graph::Dimensions>& shapes) const;
+  Status placeInput(size_t position);
+  Status placeOutput(size_t position, const std::optional<graph::Dimensions>& shape);
+  // The memory for a tensor of this many bytes: the program's, or the library's.
+  Result<void*> memoryFor(Place* place, uint64_t bytes);
+  Status bindInput(size_t position);
+  Status bindOutput(size_t position, uint64_t bytes);
+  Status growOutputs();
+  Status describeDynamicOutputs();
+
+  const std::shared_ptr<const tflite::ModelFile> file_;
+  const size_t index_;
+  const tflite::FileSubgraph subgraph_;
+  const tflite::ImportedGraph imported_;
+  std::unique_ptr<TensorTable> tensors_;
+  std::vector<Place> inputs_;
+  std::vector<Place> outputs_;
+  bool hasUnknownInputs_ = false;
+  bool hasDynamicOutputs_ = false;
+  bool isReady_ = false;
+  std::shared_ptr<runtime::Execution> execution_;  // null before the first allocate()
+};
+
+}  // namespace hearth::tflite_c

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/tflite_c/tensor_memory.h"
+
+#include <limits>
+
+#include "runtime/compilation.h"
+
+namespace hearth::tflite_c {
+
+Result<TensorMemory> TensorMemory::allocate(uint64_t size) {
+  constexpr uint64_t kAlignment = runtime::kPreferredAlignment;
+  constexpr uint64_t kPadding = runtime::kPreferredPadding;
+  constexpr uint64_t kPage = 4096;
+  // Room to align the begin, to move it once more, and for the padding.
+  constexpr uint64_t kExtra = 3 * kAlignment + kPadding;
+  TensorMemory memory;
+  if (size <= std::numeric_limits<size_t>::max() - kExtra)
+    memory.block_.reset(std::calloc(size + kExtra, 1));
+  if (memory.block_ == nullptr)
+    return fail(ErrorCode::kOutOfMemory, "There is no memory for a tensor of {} bytes.", size);
+  auto* const block = static_cast<uint8_t*>(memory.block_.get());
+  memory.data_ = block + (kAlignment - reinterpret_cast<uintptr_t>(block) % kAlignment);
+  memory.size_ = size;
+  // The padding must lie in the page of the last byte.
+  if ((reinterpret_cast<uintptr_t>(memory.data_) + size - 1) % kPage + kPadding >= kPage)
+    memory.data_ += kPadding;
+  return memory;
+}
+
+}  // namespace hearth::tflite_c

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "base/result.h"
+
+namespace hearth::tflite_c {
+
+// Zeroed memory of a tensor, which devices can use in place. Move-only.
+class TensorMemory {
+ public:
+  TensorMemory() = default;
+  static Result<TensorMemory> allocate(uint64_t size);
+
+  // Not null, even without bytes, once allocated.
+  uint8_t* data() const { return data_; }
+  uint64_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> block_;
+  uint8_t* data_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+}  // namespace hearth::tflite_c

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/tflite_c/tensor_table.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "frontends/tflite_c/tensor_type.h"
+
+namespace hearth::tflite_c {
+namespace {
+
+// Sets what says how stored values stand for real ones.
+void setQuantization(const tflite::FileTensor& file, TfLiteTensor* tensor) {
+  if (file.scales.empty()) return;
+  std::vector<int32_t> zeroPoints;
+  for (const int64_t zero : file.zeroPoints) zeroPoints.push_back(static_cast<int32_t>(zero));
+  TfLiteFloatArray* const scales = TfLiteFloatArrayCreate(static_cast<int>(file.scales.size()));
+  TfLiteIntArray* const zeros = makeIntArray(zeroPoints);
+  auto* const affine =
+      static_cast<TfLiteAffineQuantization*>(std::malloc(sizeof(TfLiteAffineQuantization)));
+  if (scales == nullptr || zeros == nullptr || affine == nullptr) {
+    std::free(scales);
+    std::free(zeros);
+    std::free(affine);
+    throw std::bad_alloc();
+  }
+  std::ranges::copy(file.scales, scales->data);
+  *affine = {scales, zeros, file.quantizedDimension};
+  tensor->quantization = {kTfLiteAffineQuantization, affine};
+  if (file.scales.size() == 1) {
+    tensor->legacy_scale = file.scales.front();
+    tensor->legacy_zero_point = zeroPoints.front();
+  }
+}
+
+}  // namespace
+
+TfLiteIntArray* makeIntArray(std::span<const int32_t> values) {
+  if (values.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max()))
+    throw std::bad_alloc();
+  TfLiteIntArray* const array = TfLiteIntArrayCreate(static_cast<int>(values.size()));
+  if (array == nullptr) throw std::bad_alloc();
+  std::ranges::copy(values, array->data);
+  return array;
+}
+
+Result<uint64_t> tensorBytes(TfLiteType type, std::span<const int32_t> dims) {
+  const uint64_t bits = elementBits(type);
+  if (bits == 0)
+    return fail(ErrorCode::kUnsupported, "Tensors of type {} have no fixed size.", typeName(type));
+  // Elements of a tensor; times a dimension or the bits of an element, still no more than 64 bits.
+  constexpr uint64_t kMost = uint64_t{1} << 32;
+  uint64_t count = 1;
+  for (const int32_t dim : dims) {
+    if (dim < 0) return fail(ErrorCode::kBadData, "The dimension {} is negative.", dim);
+    count *= static_cast<uint64_t>(dim);
+    if (count > kMost)
+      return fail(ErrorCode::kBadData, "A tensor has more than {} elements, the most.", kMost);
+  }
+  return (count * bits + 7) / 8;
+}
+
+TensorTable::TensorTable(std::shared_ptr<const tflite::ModelFile> file, size_t subgraph,
+                         size_t count)
+    : file_(std::move(file)),
+      subgraph_(subgraph),
+      count_(count),
+      isFilled_(count),
+      names_(count),
+      tensors_(std::make_unique<TfLiteTensor[]>(count)) {}
+
+TensorTable::~TensorTable() {
+  for (size_t i = 0; i < count_; ++i) {
+    TfLiteTensor& tensor = tensors_[i];
+    std::free(tensor.dims);
+    std::free(const_cast<TfLiteIntArray*>(tensor.dims_signature));
+    TfLiteQuantizationFree(&tensor.quantization);
+  }
+}
+
+Result<TfLiteTensor*> TensorTable::at(size_t index) const {
+  if (index >= count_)
+    return fail(ErrorCode::kNotFound, "There is no tensor {}; the subgraph has {}.", index, count_);
+  const std::lock_guard lock(mutex_);
+  if (!isFilled_[index]) HEARTH_TRY(fill(index));
+  return &tensors_[index];
+}
+
+Status TensorTable::fill(size_t index) const {
+  HEARTH_ASSIGN(const tflite::FileTensor file, file_->fileTensor(subgraph_, index));
+  TfLiteTensor& tensor = tensors_[index];
+  tensor.type = typeOfFile(file.type);
+  names_[index] = file.name;
+  tensor.name = names_[index].c_str();
+  tensor.buffer_handle = -1;
+  tensor.is_variable = file.isVariable;
+  if (tensor.dims == nullptr) tensor.dims = makeIntArray(file.shape);
+  if (tensor.dims_signature == nullptr) tensor.dims_signature = makeIntArray(file.shapeSignature);
+  if (tensor.quantization.params == nullptr) setQuantization(file, &tensor);
+  if (!file.value.empty()) {
+    tensor.allocation_type = kTfLiteMmapRo;
+    tensor.data = const_cast<uint8_t*>(file.value.data());  // the interface has no pointer to const
+    tensor.bytes = file.value.size();
+  } else {
+    tensor.allocation_type = file.isVariable ? kTfLiteArenaRwPersistent : kTfLiteArenaRw;
+    const Result<uint64_t> bytes = tensorBytes(tensor.type, dimsOf(tensor));
+    tensor.bytes = bytes ? *bytes : 0;
+  }
+  isFilled_[index] = true;
+  return {};
+}
+
+Status TensorTable::setDims(std::span<const int32_t> dims, TfLiteTensor* tensor) {
+  HEARTH_ASSIGN(const uint64_t bytes, tensorBytes(tensor->type, dims));
+  if (!std::ranges::equal(dims, dimsOf(*tensor)) || tensor->dims == nullptr) {
+    TfLiteIntArray* const array = makeIntArray(dims);
+    std::free(tensor->dims);
+    tensor->dims = array;
+  }
+  tensor->bytes = bytes;
+  return {};
+}
+
+}  // namespace hearth::tflite_c
