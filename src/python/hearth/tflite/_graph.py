@@ -194,7 +194,7 @@ class Graph:
         array = tensor.array()
         if array is not None:
             return array
-        if index in self._output_tensors or index in self.inputs:
+        if index in self.inputs or index in self.outputs:
             raise ValueError(_NULL)
         if tensor.type_name in OPAQUE:
             raise ValueError(f"Tensor {index} has the type {tensor.type_name}, of which no array is made.")

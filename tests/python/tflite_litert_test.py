@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hearth.tflite beside LiteRT: one program, which is written for LiteRT's interpreter, finds the same in both.
+Needs LiteRT's wheel, which is installed in the cache folder."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PACKAGE = ROOT / "build" / "release" / "python"
+sys.path.insert(0, str(ROOT / "bench"))
+import comparison  # noqa: E402
+
+DATA = os.environ.get("HEARTH_TEST_DATA")
+DIGITS = ROOT / "models" / "digits" / "digits.tflite"
+STORED = ROOT / "tests" / "compatibility" / "models"
+# LiteRT finds its quantisation wrong.
+NOT_OF_LITERT = ("person_detect",)
+
+
+class LiteRTTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        try:
+            python = comparison.environmentPython(comparison.CACHE / "litert-venv", comparison.PEER_WHEEL)
+        except comparison.Failure as failure:
+            raise unittest.SkipTest(f"LiteRT is not there: {failure}.") from None
+        models = [DIGITS, *sorted(STORED.glob("*.tflite"))]
+        if DATA:
+            models += [path for path in sorted((pathlib.Path(DATA) / "data" / "models").glob("*.tflite"))
+                       if path.stem not in NOT_OF_LITERT]
+        session = [HERE / "tflite_session.py", *models]
+        cls.theirs = cls.answer([python, *session])
+        cls.ours = cls.answer([sys.executable, "-m", "hearth.tflite", *session], PYTHONPATH=str(PACKAGE))
+
+    @staticmethod
+    def answer(command, **variables):
+        done = subprocess.run(command, capture_output=True, text=True, check=False,
+                              env={**os.environ, **variables})
+        if done.returncode != 0:
+            raise AssertionError(done.stderr[-3000:])
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def testModelsAreDescribedAlike(self):
+        self.assertEqual(list(self.ours["models"]), list(self.theirs["models"]))
+        for path, known in self.theirs["models"].items():
+            for key, value in known.items():
+                with self.subTest(pathlib.Path(path).name, key=key):
+                    self.assertEqual(self.ours["models"][path][key], value)
+
+    def testMistakesRaiseAlike(self):
+        self.assertEqual(len(self.ours["mistakes"]), len(self.theirs["mistakes"]))
+        for place, (mine, known) in enumerate(zip(self.ours["mistakes"], self.theirs["mistakes"])):
+            with self.subTest(place=place):
+                self.assertEqual(mine, known)
+
+
+if __name__ == "__main__":
+    unittest.main()
