@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "drivers/cpu/kernels/panel_blocks.h"
 #include "drivers/cpu/microkernels/im2col.h"
@@ -18,6 +20,8 @@ namespace {
 // Rows and panels of one task: together they stay in the second-level cache.
 constexpr size_t kRowBytesPerTask = size_t{1} << 20;
 constexpr size_t kPanelBytesPerTask = size_t{768} << 10;
+// Rows that a task gathers from an image and multiplies while they are in that cache.
+constexpr size_t kGatheredBytes = size_t{128} << 10;
 // Limits the scratch memory: prepared rows are longer than their source, and there may be very many
 // short ones.
 constexpr size_t kRowBytesPerPass = size_t{32} << 20;
@@ -71,10 +75,16 @@ class Qd8LayerKernel final : public Kernel {
       : layer_(layer),
         product_(product),
         rowBytes_(Rows::bytes(product)),
-        rowsPerPass_(std::min(layer.rows, std::max(kRowBytesPerPass / rowBytes_, Rows::kTile))) {}
+        rowsPerPass_(std::min(
+            layer.rows,
+            isGatheredByTask()
+                ? std::max(kGatheredBytes / rowBytes_ / Rows::kTile, size_t{1}) * Rows::kTile
+                : std::max(kRowBytesPerPass / rowBytes_, Rows::kTile))) {}
 
-  Result<size_t> reshape(threads::ThreadPool*) override {
-    size_t bytes = rowsPerPass_ * rowBytes_;
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    passes_ = isGatheredByTask() ? threads::threadsOf(pool) : 1;
+    isCleared_.resize(passes_);
+    size_t bytes = passes_ * rowsPerPass_ * rowBytes_;
     if (layer_.windows) bytes += parametersBytes() + imageBytes();
     return bytes + kAvx2ReadSlack;
   }
@@ -107,6 +117,12 @@ class Qd8LayerKernel final : public Kernel {
   }
 
  private:
+  // Whether each task of a convolution gathers its own rows: all panels stay in the cache
+  // meanwhile.
+  bool isGatheredByTask() const {
+    return layer_.windows && product_.panels() * product_.panelBytes() <= kPanelBytesPerTask;
+  }
+
   // A convolution has behind its prepared rows equal parameters for each of them, and the image in
   // unsigned bytes.
   size_t parametersBytes() const {
@@ -117,10 +133,10 @@ class Qd8LayerKernel final : public Kernel {
     return g.inputHeight * g.inputWidth * g.groupInputChannels;
   }
 
-  void computeImage(threads::ThreadPool* pool, size_t index) const {
+  void computeImage(threads::ThreadPool* pool, size_t index) {
     const size_t bytes = imageBytes();
-    auto* const parameters =
-        reinterpret_cast<struct xnn_quantization_params*>(prepared_ + rowsPerPass_ * rowBytes_);
+    auto* const parameters = reinterpret_cast<struct xnn_quantization_params*>(
+        prepared_ + passes_ * rowsPerPass_ * rowBytes_);
     auto* const image = reinterpret_cast<uint8_t*>(parameters) + parametersBytes();
     const int8_t* const numbers = numbers_ + index * bytes;
     threads::forRanges(pool, bytes, threads::kBytesPerTask, [&](uint64_t begin, uint64_t end) {
@@ -132,18 +148,37 @@ class Qd8LayerKernel final : public Kernel {
     // The unsigned byte that stands for zero.
     const auto fill = static_cast<uint8_t>(parameters_[index].zero_point + 128);
     const Im2col windows(one, 1, fill);
+    float* const output = destination_ + index * layer_.rows * product_.outputStride;
+    if (isGatheredByTask()) {
+      const size_t tasks = (layer_.rows + rowsPerPass_ - 1) / rowsPerPass_;
+      // The bytes behind the windows stay what they are from task to task.
+      std::ranges::fill(isCleared_, uint8_t{0});
+      threads::forTasks(pool, tasks, [&](size_t task, size_t thread) {
+        uint8_t* const rows = prepared_ + thread * rowsPerPass_ * rowBytes_;
+        const size_t first = task * rowsPerPass_;
+        const size_t count = std::min(rowsPerPass_, layer_.rows - first);
+        if (std::exchange(isCleared_[thread], uint8_t{1}) == 0) clearEnds(rowsPerPass_, rows);
+        windows.gather(image, first, first + count, rows, rowBytes_);
+        Rows::multiply(product_, rows, parameters, count, 0, product_.panels(),
+                       output + first * product_.outputStride);
+      });
+      return;
+    }
     for (size_t row = 0; row < layer_.rows; row += rowsPerPass_) {
       const size_t rows = std::min(rowsPerPass_, layer_.rows - row);
       threads::forRanges(
           pool, rows, threads::grainOf(product_.inputs), [&](uint64_t begin, uint64_t end) {
+            clearEnds(end - begin, prepared_ + begin * rowBytes_);
             windows.gather(image, row + begin, row + end, prepared_ + begin * rowBytes_, rowBytes_);
-            for (uint64_t i = begin; i < end; ++i)
-              std::memset(prepared_ + i * rowBytes_ + product_.inputs, 0,
-                          rowBytes_ - product_.inputs);
           });
-      multiplyRows(pool, parameters, rows,
-                   destination_ + (index * layer_.rows + row) * product_.outputStride);
+      multiplyRows(pool, parameters, rows, output + row * product_.outputStride);
     }
+  }
+
+  // Clears what lies behind the numbers of prepared rows.
+  void clearEnds(size_t count, uint8_t* rows) const {
+    for (size_t i = 0; i < count; ++i)
+      std::memset(rows + i * rowBytes_ + product_.inputs, 0, rowBytes_ - product_.inputs);
   }
 
   // Multiplies the prepared rows; `output` is where the first row's results begin.
@@ -172,10 +207,12 @@ class Qd8LayerKernel final : public Kernel {
   const Product product_;
   const size_t rowBytes_;
   const size_t rowsPerPass_;
+  size_t passes_ = 1;  // that are prepared at a time
   const int8_t* numbers_ = nullptr;
   const struct xnn_quantization_params* parameters_ = nullptr;
   float* destination_ = nullptr;
   uint8_t* prepared_ = nullptr;
+  std::vector<uint8_t> isCleared_;  // by thread: whether clearEnds() was called for its rows
 };
 
 }  // namespace

@@ -80,6 +80,8 @@ HEARTH_VNNI_FUNCTION void multiplyTile(const Qd8Gemm& product, const Tile& tile)
 #pragma GCC unroll 4
   for (size_t t = 0; t < kTriples; ++t)
     triples[t] = tile.rows + tile.firstGroup * kGroup + 3 * t * stride;
+  // Few rows have few sums, each of which would wait for the one before it.
+  constexpr size_t kTogether = kRows == 1 ? 4 : kRows == 2 ? 2 : 1;
   __m512i low[kRows];
   __m512i high[kRows];
   if (tile.firstGroup == 0) {
@@ -96,7 +98,43 @@ HEARTH_VNNI_FUNCTION void multiplyTile(const Qd8Gemm& product, const Tile& tile)
       tile.panel + kQd8Columns * sizeof(int32_t) + tile.firstGroup * kGroupBytes;
   const uint8_t* ahead = tile.ahead;
   const size_t aheadStep = tile.aheadStep;
-  for (size_t g = tile.groups; g > 0; --g) {
+  size_t left = tile.groups;
+  if constexpr (kTogether > 1) {
+    __m512i sums[kTogether][kRows][2];
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kTogether; ++k)
+#pragma GCC unroll 2
+      for (size_t r = 0; r < kRows; ++r) sums[k][r][0] = sums[k][r][1] = _mm512_setzero_si512();
+    for (; left >= kTogether; left -= kTogether) {
+#pragma GCC unroll 4
+      for (size_t k = 0; k < kTogether; ++k) {
+        const __m512i first = _mm512_loadu_si512(weights + k * kGroupBytes);
+        const __m512i second = _mm512_loadu_si512(weights + k * kGroupBytes + kLine);
+        _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
+        if constexpr (kRows == 1)
+          _mm_prefetch(reinterpret_cast<const char*>(ahead + kLine), _MM_HINT_T0);
+        ahead += aheadStep;
+#pragma GCC unroll 2
+        for (size_t r = 0; r < kRows; ++r) {
+          int64_t eight;
+          std::memcpy(&eight, triples[0] + r * stride + k * kGroup, sizeof eight);
+          const __m512i inputs = _mm512_set1_epi64(eight);
+          WholeVector::dot(sums[k][r][0], inputs, first);
+          WholeVector::dot(sums[k][r][1], inputs, second);
+        }
+      }
+      triples[0] += kTogether * kGroup;
+      weights += kTogether * kGroupBytes;
+    }
+#pragma GCC unroll 4
+    for (size_t k = 0; k < kTogether; ++k)
+#pragma GCC unroll 2
+      for (size_t r = 0; r < kRows; ++r) {
+        low[r] = _mm512_add_epi32(low[r], sums[k][r][0]);
+        high[r] = _mm512_add_epi32(high[r], sums[k][r][1]);
+      }
+  }
+  for (; left > 0; --left) {
     const __m512i first = _mm512_loadu_si512(weights);
     const __m512i second = _mm512_loadu_si512(weights + kLine);
     _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
