@@ -184,7 +184,7 @@ class InterpreterTest(unittest.TestCase):
                 (lambda: interpreter._get_op_details(1000), ValueError, "Invalid node index"),
                 (Interpreter, ValueError, "`model_path` or `model_content` must be specified."),
                 (lambda: Interpreter(DIGITS, b"TFL3"), ValueError, "Can't both provide"),
-                (lambda: Interpreter(self.folder / "none.tflite"), ValueError, "Could not open '"),
+                (lambda: Interpreter("none.tflite"), ValueError, "Could not open 'none.tflite'"),
                 (lambda: Interpreter(page), ValueError, "The model is not a valid Flatbuffer buffer"),
                 (lambda: Interpreter(model_content=b"TFL3"), ValueError,
                  "The model is not a valid Flatbuffer buffer"),
@@ -227,7 +227,9 @@ class InterpreterTest(unittest.TestCase):
         interpreter.invoke()
         np.testing.assert_array_equal(scores(), interpreter.get_tensor(last))
         copied = interpreter.get_tensor(last)
+        self.assertTrue(interpreter._safe_to_run())
         kept = image()
+        self.assertFalse(interpreter._safe_to_run())
         part = scores()[0, 2:5]
         for call in (interpreter.invoke, interpreter.allocate_tensors,
                      lambda: interpreter.resize_tensor_input(first, [1, 28, 28, 1])):

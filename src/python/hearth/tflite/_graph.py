@@ -265,13 +265,17 @@ class Graph:
                 # The values of the inputs, which nobody has set yet, may be none that the model takes.
                 pass
 
+    def has_views(self):
+        """Whether an array that view() has returned is still in use."""
+        return any(sys.getrefcount(self._arrays[index]) > count for index, count in self._viewed.items())
+
     def _ensure_no_views(self):
-        for index, count in self._viewed.items():
-            if sys.getrefcount(self._arrays[index]) > count:
+        if self._viewed:
+            if self.has_views():
                 raise RuntimeError("There is at least 1 reference to internal data: an array that the "
                                    "function of tensor() has returned, or a part of one, is still kept. "
                                    "Keep the function, or a copy of the array.")
-        self._viewed = {}
+            self._viewed = {}
 
     def _checked(self, index):
         index = operator.index(index)

@@ -12,7 +12,7 @@ def opened(path, content):
     """(the file's tables, the library's model) of a path, or of bytes."""
     try:
         if path:
-            path = os.path.abspath(os.fsdecode(path))
+            path = os.fsdecode(path)
             model = Model(path)
             tables = FileBytes(path)
         else:

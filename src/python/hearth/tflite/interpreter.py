@@ -141,6 +141,10 @@ class Interpreter:
     def experimental_compress_quantization_zero_points(self):
         return self._compress_zero_points
 
+    def _safe_to_run(self):
+        """Whether no view of a tensor is kept."""
+        return not self._primary.has_views()
+
     def _get_full_signature_list(self):
         return {key: {"inputs": dict(sorted(signature.inputs.items())),
                       "outputs": dict(sorted(signature.outputs.items()))}
