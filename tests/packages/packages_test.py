@@ -28,7 +28,7 @@ import image as image_maker  # noqa: E402
 # The files of the checkout that the tests of debian/tests read.
 SOURCES = ("debian", "examples", "models", "tests/install")
 PACKAGES = ("hearth", "hearth-delegate", "hearth-drivers", "libhearth-dev", "libhearth0",
-            "libneuralnetworks-hearth", "python3-hearth")
+            "libneuralnetworks-hearth", "libtensorflowlite-c-hearth", "python3-hearth")
 
 
 def declaredTests():

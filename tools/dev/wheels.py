@@ -166,10 +166,12 @@ def stage(tree, folder):
         (folder / name).mkdir(parents=True)
     shutil.copy2(prefix / "bin" / "hearth", folder / "bin" / "hearth")
     # Wheels have no links: each library has the name by which others need it.
-    for path in sorted((prefix / "lib").glob("*.so*")):
+    for path in sorted((prefix / "lib").rglob("*.so*")):
         if not path.is_symlink():
             soname = run("patchelf", "--print-soname", path).strip()
-            shutil.copy2(path, folder / "lib" / (soname or path.name))
+            place = folder / path.parent.relative_to(prefix)
+            place.mkdir(exist_ok=True)
+            shutil.copy2(path, place / (soname or path.name))
     for path in sorted((prefix / "python").iterdir()):
         if path.is_file():
             shutil.copy2(path, folder / path.name)
@@ -178,7 +180,7 @@ def stage(tree, folder):
 
 
 def binaries(folder):
-    return [folder / "bin" / "hearth", *sorted((folder / "lib").iterdir()),
+    return [folder / "bin" / "hearth", *sorted((folder / "lib").rglob("*.so*")),
             *sorted(folder.glob("*.so"))]
 
 

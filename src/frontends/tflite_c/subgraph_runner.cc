@@ -47,9 +47,11 @@ std::shared_ptr<const runtime::CacheRequest> cacheRequest(const delegate::Delega
 Result<std::unique_ptr<SubgraphRunner>> SubgraphRunner::create(
     std::shared_ptr<const tflite::ModelFile> file, size_t subgraph) {
   HEARTH_ASSIGN(tflite::FileSubgraph description, file->fileSubgraph(subgraph));
-  HEARTH_ASSIGN(tflite::ImportedGraph imported, file->importSubgraph(subgraph));
-  if (imported.inputs.size() != description.inputs.size() ||
-      imported.outputs.size() != description.outputs.size())
+  Result<tflite::ImportedGraph> imported = file->importSubgraph(subgraph);
+  if (!imported && imported.error().code() != ErrorCode::kUnsupported)
+    return std::unexpected(std::move(imported.error()));
+  if (imported && (imported->inputs.size() != description.inputs.size() ||
+                   imported->outputs.size() != description.outputs.size()))
     return fail(ErrorCode::kBadData, "The file was written while it was read; read it again.");
   std::unique_ptr<SubgraphRunner> made(
       new SubgraphRunner(std::move(file), subgraph, std::move(description), std::move(imported)));
@@ -58,7 +60,8 @@ Result<std::unique_ptr<SubgraphRunner>> SubgraphRunner::create(
 }
 
 SubgraphRunner::SubgraphRunner(std::shared_ptr<const tflite::ModelFile> file, size_t subgraph,
-                               tflite::FileSubgraph description, tflite::ImportedGraph imported)
+                               tflite::FileSubgraph description,
+                               Result<tflite::ImportedGraph> imported)
     : file_(std::move(file)),
       index_(subgraph),
       subgraph_(std::move(description)),
@@ -66,7 +69,7 @@ SubgraphRunner::SubgraphRunner(std::shared_ptr<const tflite::ModelFile> file, si
       tensors_(std::make_unique<TensorTable>(file_, subgraph, subgraph_.tensorCount)),
       inputs_(subgraph_.inputs.size()),
       outputs_(subgraph_.outputs.size()),
-      hasUnknownInputs_(ops::hasUnknownInputs(*imported_.model)) {}
+      hasUnknownInputs_(imported_ && ops::hasUnknownInputs(*imported_->model)) {}
 
 Status SubgraphRunner::findPlaces() {
   for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -115,7 +118,7 @@ std::vector<graph::Dimensions> SubgraphRunner::inputShapes() const {
 }
 
 Status SubgraphRunner::checkShapes(const std::vector<graph::Dimensions>& shapes) const {
-  const graph::Subgraph& main = imported_.model->main();
+  const graph::Subgraph& main = imported_->model->main();
   for (size_t i = 0; i < shapes.size(); ++i) {
     const graph::Operand& operand = main.operands[main.inputs[i]];
     const bool isUnranked =
@@ -143,19 +146,19 @@ Status SubgraphRunner::compile(const std::vector<graph::Dimensions>& shapes,
   wanted.prepare.threads = options.threads;
   if (hasUnknownInputs_) {
     wanted.prepare.expectedInputs = shapes;
-    const graph::Subgraph& main = imported_.model->main();
+    const graph::Subgraph& main = imported_->model->main();
     for (size_t i = shapes.size(); i < main.inputs.size(); ++i)
       wanted.prepare.expectedInputs.push_back(main.operands[main.inputs[i]].dimensions);
   }
   if (!options.cacheFolder.empty()) wanted.cache = cacheRequest(options, index_);
-  std::shared_ptr<const graph::Model> model = imported_.model;
+  std::shared_ptr<const graph::Model> model = imported_->model;
   if (options.allowsFp16) {
     auto relaxed = std::make_shared<graph::Model>(*model);
     relaxed->relaxFloat32ToFloat16 = true;
     model = std::move(relaxed);
   }
   HEARTH_ASSIGN(auto compilation,
-                runtime::Compilation::create(std::move(model), imported_.states, wanted,
+                runtime::Compilation::create(std::move(model), imported_->states, wanted,
                                              runtime::DeviceManager::shared()));
   if (runtime::isReportWanted()) {
     runtime::StartRecord record;
@@ -184,13 +187,13 @@ std::vector<std::optional<graph::Dimensions>> SubgraphRunner::outputShapes(
     }
     return isWhole;
   };
-  if (read(*imported_.model) || !hasUnknownInputs_) return found;
+  if (read(*imported_->model) || !hasUnknownInputs_) return found;
   std::vector<graph::Dimensions> all = shapes;
-  const graph::Subgraph& main = imported_.model->main();
+  const graph::Subgraph& main = imported_->model->main();
   for (size_t i = all.size(); i < main.inputs.size(); ++i)
     all.push_back(main.operands[main.inputs[i]].dimensions);
   // What it cannot tell, a run tells.
-  if (const Result<ops::SpecializedModel> special = ops::specialize(*imported_.model, all))
+  if (const Result<ops::SpecializedModel> special = ops::specialize(*imported_->model, all))
     read(*special->model);
   return found;
 }
@@ -268,6 +271,7 @@ Status SubgraphRunner::placeOutput(size_t position, const std::optional<graph::D
 
 Status SubgraphRunner::allocate(const delegate::DelegateOptions& options) {
   if (isReady_) return {};
+  if (!imported_) return std::unexpected(imported_.error());
   const std::vector<graph::Dimensions> shapes = inputShapes();
   HEARTH_TRY(checkShapes(shapes));
   if (execution_ == nullptr) {

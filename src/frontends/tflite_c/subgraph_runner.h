@@ -20,7 +20,8 @@ namespace hearth::tflite_c {
 // is prepared before allocate(). All but tensor() and the lists is for one thread at a time.
 class SubgraphRunner {
  public:
-  // Errors: those of ModelFile::importSubgraph().
+  // Errors: those of ModelFile::importSubgraph(), but for kUnsupported: a subgraph that cannot run
+  // can be looked at, and allocate() says why.
   static Result<std::unique_ptr<SubgraphRunner>> create(
       std::shared_ptr<const tflite::ModelFile> file, size_t subgraph);
 
@@ -56,7 +57,7 @@ class SubgraphRunner {
   };
 
   SubgraphRunner(std::shared_ptr<const tflite::ModelFile> file, size_t subgraph,
-                 tflite::FileSubgraph description, tflite::ImportedGraph imported);
+                 tflite::FileSubgraph description, Result<tflite::ImportedGraph> imported);
 
   Status findPlaces();
   std::vector<graph::Dimensions> inputShapes() const;
@@ -78,7 +79,7 @@ class SubgraphRunner {
   const std::shared_ptr<const tflite::ModelFile> file_;
   const size_t index_;
   const tflite::FileSubgraph subgraph_;
-  const tflite::ImportedGraph imported_;
+  const Result<tflite::ImportedGraph> imported_;
   std::unique_ptr<TensorTable> tensors_;
   std::vector<Place> inputs_;
   std::vector<Place> outputs_;

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/tflite_c/testing/call_sequence.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "frontends/tflite_c/declarations.h"
+
+namespace hearth::tflite_c::testing {
+namespace {
+
+constexpr size_t kObjects = 3;
+constexpr size_t kMaxCalls = 300;
+constexpr size_t kRoom = 4096;
+
+void ignore(void* /*user*/, const char* /*format*/, va_list /*arguments*/) {}
+
+class Sequence {
+ public:
+  Sequence(std::span<const uint8_t> bytes, std::span<const std::span<const uint8_t>> models)
+      : bytes_(bytes), files_(models) {}
+  ~Sequence() {
+    for (TfLiteSignatureRunner* runner : runners_) TfLiteSignatureRunnerDelete(runner);
+    for (TfLiteInterpreter* interpreter : interpreters_) TfLiteInterpreterDelete(interpreter);
+    for (TfLiteInterpreterOptions* options : options_) TfLiteInterpreterOptionsDelete(options);
+    for (TfLiteModel* model : models_) TfLiteModelDelete(model);
+    for (TfLiteDelegate* delegate : delegates_) TfLiteNnapiDelegateDelete(delegate);
+  }
+  Sequence(const Sequence&) = delete;
+  Sequence& operator=(const Sequence&) = delete;
+
+  size_t run() {
+    for (size_t i = 0; i < kMaxCalls && position_ < bytes_.size(); ++i) {
+      const uint8_t choice = byte();
+      if (choice < 64)
+        callMaking(choice % 8);
+      else if (choice < 160)
+        callRunning(choice % 8);
+      else
+        callReading(choice % 12);
+    }
+    return succeeded_;
+  }
+
+ private:
+  uint8_t byte() { return position_ < bytes_.size() ? bytes_[position_++] : 0; }
+  size_t object() { return byte() % kObjects; }
+  // Mostly small; now and then far out.
+  int32_t index() {
+    const uint8_t value = byte();
+    if (value > 250) return value == 255 ? INT32_MIN : INT32_MAX - value;
+    return static_cast<int32_t>(value % 8) - 1;
+  }
+  std::vector<int32_t> dims() {
+    std::vector<int32_t> made(byte() % 6);
+    for (int32_t& dim : made) {
+      const uint8_t value = byte();
+      // Large tensors are no errors, but slow.
+      dim = value == 255 ? INT32_MIN : value % 6;
+    }
+    return made;
+  }
+  void count(TfLiteStatus status) { succeeded_ += status == kTfLiteOk; }
+  void countMade(const void* made) { succeeded_ += made != nullptr; }
+
+  TfLiteTensor* someTensor() {
+    const TfLiteInterpreter* const interpreter = interpreters_[object()];
+    switch (byte() % 4) {
+      case 0:
+        return TfLiteInterpreterGetInputTensor(interpreter, index());
+      case 1:
+        return const_cast<TfLiteTensor*>(TfLiteInterpreterGetOutputTensor(interpreter, index()));
+      case 2:
+        return TfLiteInterpreterGetVariableTensor(interpreter, index());
+      default:
+        return TfLiteInterpreterGetTensor(interpreter, index());
+    }
+  }
+
+  // Models are kept: an interpreter reads their bytes as long as it lives.
+  void makeModel() {
+    const std::span<const uint8_t> file = files_[byte() % files_.size()];
+    std::vector<uint8_t> copy(file.begin(), file.end());
+    if (byte() > 200)
+      for (size_t i = byte() % 4; i > 0; --i) copy[(byte() * 256u + byte()) % copy.size()] = byte();
+    held_.push_back(std::move(copy));
+    TfLiteModel*& model = models_[object()];
+    TfLiteModelDelete(model);
+    model = TfLiteModelCreateWithErrorReporter(held_.back().data(), held_.back().size(), ignore,
+                                               nullptr);
+    countMade(model);
+  }
+
+  void callMaking(int choice) {
+    switch (choice) {
+      case 0:
+      case 1:
+        makeModel();
+        break;
+      case 2: {
+        TfLiteInterpreterOptions*& options = options_[object()];
+        TfLiteInterpreterOptionsDelete(options);
+        options = TfLiteInterpreterOptionsCreate();
+        TfLiteInterpreterOptionsSetErrorReporter(options, ignore, nullptr);
+        break;
+      }
+      case 3: {
+        TfLiteInterpreterOptions* const options = options_[object()];
+        TfLiteInterpreterOptionsSetNumThreads(options, index());
+        count(TfLiteInterpreterOptionsEnableCancellation(options, byte() % 2 == 0));
+        TfLiteInterpreterOptionsSetEnableDelegateFallback(options, byte() % 2 == 0);
+        break;
+      }
+      case 4: {
+        // Deleted after the interpreters.
+        TfLiteDelegate*& delegate = delegates_[object()];
+        if (delegate == nullptr) {
+          TfLiteNnapiDelegateOptions options = TfLiteNnapiDelegateOptionsDefault();
+          options.execution_preference = index();
+          options.accelerator_name = byte() % 2 == 0 ? "nnapi-reference" : nullptr;
+          delegate = TfLiteNnapiDelegateCreate(&options);
+        }
+        TfLiteInterpreterOptionsAddDelegate(options_[object()], delegate);
+        break;
+      }
+      case 5: {
+        TfLiteSignatureRunner*& runner = runners_[object()];
+        TfLiteSignatureRunnerDelete(runner);
+        const TfLiteInterpreter* const interpreter = interpreters_[object()];
+        runner = TfLiteInterpreterGetSignatureRunner(
+            interpreter, TfLiteInterpreterGetSignatureKey(interpreter, index()));
+        countMade(runner);
+        break;
+      }
+      default: {
+        TfLiteInterpreter*& interpreter = interpreters_[object()];
+        TfLiteInterpreterDelete(interpreter);
+        interpreter = TfLiteInterpreterCreate(models_[object()], options_[object()]);
+        countMade(interpreter);
+      }
+    }
+  }
+
+  void callRunning(int choice) {
+    TfLiteInterpreter* const interpreter = interpreters_[object()];
+    TfLiteSignatureRunner* const runner = runners_[object()];
+    switch (choice) {
+      case 0:
+      case 1:
+        count(TfLiteInterpreterAllocateTensors(interpreter));
+        break;
+      case 2:
+      case 3:
+        count(TfLiteInterpreterInvoke(interpreter));
+        break;
+      case 4: {
+        const std::vector<int32_t> made = dims();
+        count(TfLiteInterpreterResizeInputTensor(interpreter, index(), made.data(),
+                                                 static_cast<int32_t>(made.size())));
+        break;
+      }
+      case 5:
+        count(TfLiteInterpreterResetVariableTensors(interpreter));
+        count(TfLiteInterpreterCancel(interpreter));
+        break;
+      case 6: {
+        const TfLiteCustomAllocation allocation{memory_.data() + (byte() % 3) * 64, byte() * 8u};
+        count(TfLiteInterpreterSetCustomAllocationForTensor(interpreter, index(), &allocation,
+                                                            byte() % 2));
+        break;
+      }
+      default: {
+        const std::vector<int32_t> made = dims();
+        count(TfLiteSignatureRunnerResizeInputTensor(
+            runner, TfLiteSignatureRunnerGetInputName(runner, index()), made.data(),
+            static_cast<int32_t>(made.size())));
+        count(TfLiteSignatureRunnerAllocateTensors(runner));
+        count(TfLiteSignatureRunnerInvoke(runner));
+      }
+    }
+  }
+
+  void callReading(int choice) {
+    TfLiteTensor* const tensor = someTensor();
+    const size_t size = std::min(TfLiteTensorByteSize(tensor), kRoom);
+    switch (choice) {
+      case 0:
+      case 1:
+        count(TfLiteTensorCopyFromBuffer(tensor, memory_.data() + kRoom, size));
+        break;
+      case 2:
+      case 3:
+        count(TfLiteTensorCopyToBuffer(tensor, memory_.data() + kRoom, size));
+        break;
+      case 4:
+        for (int32_t i = -1; i <= TfLiteTensorNumDims(tensor); ++i) TfLiteTensorDim(tensor, i);
+        break;
+      case 5:
+        // Programs write to inputs through the pointer, but not to constants.
+        if (tensor != nullptr && tensor->data != nullptr &&
+            tensor->allocation_type != kTfLiteMmapRo)
+          std::fill_n(static_cast<uint8_t*>(tensor->data), tensor->bytes, byte());
+        break;
+      case 6: {
+        int32_t rank = 0;
+        int32_t dim = 0;
+        count(TfLiteOpaqueTensorGetNumDimsSignature(tensor, &rank));
+        count(TfLiteOpaqueTensorGetDimSignature(tensor, index(), &dim));
+        break;
+      }
+      case 7:
+        succeeded_ += TfLiteTensorName(tensor) != nullptr;
+        succeeded_ += TfLiteTensorQuantizationParams(tensor).scale != 0;
+        break;
+      case 8: {
+        const char* text = nullptr;
+        int length = 0;
+        count(TfLiteOpaqueTensorGetString(tensor, index(), &text, &length));
+        break;
+      }
+      case 9: {
+        int32_t handle = 0;
+        TfLiteOpaqueDelegate* delegate = nullptr;
+        count(
+            TfLiteInterpreterGetBufferHandle(interpreters_[object()], index(), &handle, &delegate));
+        count(TfLiteInterpreterEnsureTensorDataIsReadable(interpreters_[object()], index()));
+        break;
+      }
+      case 10: {
+        TfLiteSignatureRunner* const runner = runners_[object()];
+        const char* const name = TfLiteSignatureRunnerGetOutputName(runner, index());
+        succeeded_ += TfLiteSignatureRunnerGetOutputTensor(runner, name) != nullptr;
+        break;
+      }
+      default:
+        succeeded_ += TfLiteTensorGetDataStability(tensor) != kTfLiteRunStabilityUnknown;
+        succeeded_ += TfLiteTensorGetAllocationStrategy(tensor) != kTfLiteAllocationStrategyUnknown;
+    }
+  }
+
+  std::span<const uint8_t> bytes_;
+  std::span<const std::span<const uint8_t>> files_;
+  size_t position_ = 0;
+  size_t succeeded_ = 0;
+  std::vector<std::vector<uint8_t>> held_;
+  alignas(64) std::array<uint8_t, 2 * kRoom> memory_{};
+  std::array<TfLiteModel*, kObjects> models_{};
+  std::array<TfLiteInterpreterOptions*, kObjects> options_{};
+  std::array<TfLiteInterpreter*, kObjects> interpreters_{};
+  std::array<TfLiteSignatureRunner*, kObjects> runners_{};
+  std::array<TfLiteDelegate*, kObjects> delegates_{};
+};
+
+}  // namespace
+
+size_t runCallSequence(std::span<const uint8_t> bytes,
+                       std::span<const std::span<const uint8_t>> models) {
+  return Sequence(bytes, models).run();
+}
+
+}  // namespace hearth::tflite_c::testing
