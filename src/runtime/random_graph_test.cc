@@ -18,6 +18,7 @@
 #include "runtime/device_manager.h"
 #include "runtime/partitioned_model.h"
 #include "runtime/testing/random_graph.h"
+#include "runtime/testing/random_graph_forms.h"
 
 namespace hearth::runtime {
 namespace {
@@ -44,7 +45,9 @@ class PickyDevice final : public hal::ForwardingDevice {
   const std::vector<bool> takes_;
 };
 
-Result<Tensors> run(const RandomGraph& graph, hal::PreparedModel& prepared) {
+// Runs a model with the dimensions that `shapes`, which has the same inputs, gives them.
+Result<Tensors> run(const RandomGraph& graph, const graph::Model& shapes,
+                    hal::PreparedModel& prepared) {
   hal::Request request;
   std::vector<GuardedMemory> memory;
   // A kernel that goes beyond the end of an input or output ends the process.
@@ -57,8 +60,10 @@ Result<Tensors> run(const RandomGraph& graph, hal::PreparedModel& prepared) {
     arguments->push_back(argument);
     return memory.back().data();
   };
-  for (const std::vector<uint8_t>& input : graph.inputs)
-    std::ranges::copy(input, add(input.size(), &request.inputs));
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    std::ranges::copy(graph.inputs[i], add(graph.inputs[i].size(), &request.inputs));
+    request.inputs.back().dimensions = shapes.main().operands[shapes.main().inputs[i]].dimensions;
+  }
   for (const std::vector<uint8_t>& output : graph.outputs)
     std::fill_n(add(output.size(), &request.outputs), output.size(), uint8_t{0xA5});
   HEARTH_ASSIGN(const auto execution, prepared.createExecution(request));
@@ -138,15 +143,20 @@ std::string describeOperations(const graph::Model& model) {
 
 class RandomGraphTest : public testing::Test {
  protected:
-  // Expects the right results of the model, partitioned among these devices.
+  // Expects the right results of the model, partitioned among these devices. `shapes` has the
+  // dimensions of its inputs.
   void expectResults(const RandomGraph& graph,
+                     const std::vector<std::shared_ptr<hal::Device>>& devices) {
+    expectResults(graph, *graph.model, devices);
+  }
+  void expectResults(const RandomGraph& graph, const graph::Model& shapes,
                      const std::vector<std::shared_ptr<hal::Device>>& devices) {
     PartitioningOptions options;
     options.prepare.threads = 2;
     options.prepare.driverOptions = {{"store_mode", "off"}};
     const auto plan = preparePartitioned(graph.model, devices, options);
     ASSERT_TRUE(plan) << plan.error().toString();
-    const auto made = run(graph, *plan->prepared);
+    const auto made = run(graph, shapes, *plan->prepared);
     ASSERT_TRUE(made) << describeParts(*plan) << "\n" << made.error().toString();
     ASSERT_EQ(difference(graph, *made), "") << describeParts(*plan) << "\n"
                                             << describeOperations(*graph.model);
@@ -157,7 +167,7 @@ class RandomGraphTest : public testing::Test {
   void expectResultsOfFastKernels(const RandomGraph& graph) {
     const auto prepared = hal::prepareInterpreted(graph.model, {}, nullptr, "a test");
     ASSERT_TRUE(prepared) << prepared.error().toString();
-    const auto made = run(graph, **prepared);
+    const auto made = run(graph, *graph.model, **prepared);
     ASSERT_TRUE(made) << made.error().toString();
     ASSERT_EQ(difference(graph, *made), "") << describeOperations(*graph.model);
   }
@@ -183,22 +193,45 @@ class RandomGraphTest : public testing::Test {
     }
   }
 
+  // Calls check(seed) for so many seeds, or for 5000 in the long mode, up to a fatal failure.
+  template <typename Check>
+  void forSeeds(uint64_t count, const Check& check) {
+    const char* text = std::getenv("HEARTH_TEST_LONG");
+    const bool isLong = text != nullptr && *text != 0 && std::strcmp(text, "0") != 0;
+    const char* first = std::getenv("HEARTH_TEST_SEED");
+    const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
+    for (uint64_t seed = begin; seed < begin + (isLong ? 5000 : count); ++seed) {
+      SCOPED_TRACE(base::formatText("seed {}", seed));
+      check(seed);
+      if (HasFatalFailure()) return;
+    }
+  }
+
+  void expectResultsInOtherForms(uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const RandomGraph graph = makeRandomGraph(seed, 5 + random() % 26);
+    for (const RandomGraph& form : {graph, inBranches(graph), inLoop(graph)}) {
+      for (const auto& device : {cpu_, reference_}) {
+        expectResults(form, {device});
+        if (HasFatalFailure()) return;
+        SCOPED_TRACE("with unknown shapes");
+        expectResults(withUnknownShapes(form, seed), *form.model, {device});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+
   // In this process or behind hosts.
   const std::shared_ptr<hal::Device> cpu_ = *DeviceManager::shared().find("hearth-cpu");
   const std::shared_ptr<hal::Device> reference_ = DeviceManager::shared().reference();
 };
 
 TEST_F(RandomGraphTest, GivesTheFormulasResultsOnBothDevicesAndOnAllDivisions) {
-  const char* text = std::getenv("HEARTH_TEST_LONG");
-  const bool isLong = text != nullptr && *text != 0 && std::strcmp(text, "0") != 0;
-  const char* first = std::getenv("HEARTH_TEST_SEED");
-  const uint64_t begin = first != nullptr ? std::strtoull(first, nullptr, 10) : 1;
-  const uint64_t seeds = isLong ? 5000 : 300;
-  for (uint64_t seed = begin; seed < begin + seeds; ++seed) {
-    SCOPED_TRACE(base::formatText("seed {}", seed));
-    expectResultsEverywhere(seed);
-    if (HasFatalFailure()) return;
-  }
+  forSeeds(300, [&](uint64_t seed) { expectResultsEverywhere(seed); });
+}
+
+TEST_F(RandomGraphTest, ShapesMayBeUnknownAndOperationsInBranchesAndLoops) {
+  forSeeds(60, [&](uint64_t seed) { expectResultsInOtherForms(seed); });
 }
 
 // A result whose greatest number has the wrong sign is detected, for each output with a telling

@@ -19,16 +19,17 @@ namespace {
 
 using Buffer = ExecutionContext::Buffer;
 
-// An operand outside as the subgraphs see it. Values of an execution graph have readable bytes
-// behind them.
+// An operand outside as the subgraphs see it. Values that the execution graph outside reads have
+// readable bytes behind them. A value that it only writes may be memory of the client, which has
+// none.
 struct Passed {
   ValueId value = 0;
   uint64_t bytes = 0;
   bool isGiven = false;  // false: an output that nobody wants
 
-  Buffer at(std::span<void* const> addresses) const {
-    if (!isGiven) return {nullptr, bytes, true};
-    return {addresses[value], bytes, true};
+  Buffer asInput(std::span<void* const> addresses) const { return {addresses[value], bytes, true}; }
+  Buffer asOutput(std::span<void* const> addresses) const {
+    return {isGiven ? addresses[value] : nullptr, bytes, false};
   }
 };
 
@@ -90,8 +91,8 @@ class IfKernel final : public Kernel {
     condition_ = static_cast<const uint8_t*>(addresses[parts_->condition.value]);
     inputs_.clear();
     outputs_.clear();
-    for (const Passed& input : parts_->inputs) inputs_.push_back(input.at(addresses));
-    for (const Passed& output : parts_->outputs) outputs_.push_back(output.at(addresses));
+    for (const Passed& input : parts_->inputs) inputs_.push_back(input.asInput(addresses));
+    for (const Passed& output : parts_->outputs) outputs_.push_back(output.asOutput(addresses));
     return {};
   }
 
@@ -139,8 +140,8 @@ class WhileKernel final : public Kernel {
   Status setup(std::span<void* const> addresses, void* /*workspace*/) override {
     inputs_.clear();
     outputs_.clear();
-    for (const Passed& input : parts_->inputs) inputs_.push_back(input.at(addresses));
-    for (const Passed& output : parts_->outputs) outputs_.push_back(output.at(addresses));
+    for (const Passed& input : parts_->inputs) inputs_.push_back(input.asInput(addresses));
+    for (const Passed& output : parts_->outputs) outputs_.push_back(output.asOutput(addresses));
     for (size_t side = 0; side < sides_.size(); ++side) {
       sides_[side].state.clear();
       for (size_t i = 0; i < inputs_.size(); ++i)
