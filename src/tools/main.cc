@@ -13,6 +13,7 @@
 #include "tools/commands.h"
 #include "tools/custom_operators.h"
 #include "tools/load_model.h"
+#include "tools/nearest_word.h"
 
 namespace hearth::tools {
 namespace {
@@ -254,21 +255,32 @@ int fail(const Failure& failure) {
   return failure.exitCode;
 }
 
+// Says that `app` has no command `typed`, and which of its commands that probably was; `prefix` is
+// the command line up to it.
+std::string unknownCommand(const CLI::App& app, std::string_view prefix, const std::string& typed) {
+  std::vector<std::string> names;
+  for (const CLI::App* const command : app.get_subcommands({}))
+    names.push_back(command->get_name());
+  if (const auto nearest = nearestWord(typed, names))
+    return base::formatText("There is no command {} {}. Did you mean {} {}? {} --help lists all.",
+                            prefix, typed, prefix, *nearest, prefix);
+  return base::formatText("There is no command {} {}; {} --help lists all.", prefix, typed, prefix);
+}
+
 // Makes a sentence of the parser's message, which also fails to name a command that does not exist.
 std::string usageSentence(const CLI::App& app, int argc, char** argv, std::string problem) {
   const std::string first = argc > 1 ? argv[1] : "";
   const auto commands =
       app.get_subcommands([&](const CLI::App* command) { return command->check_name(first); });
   if (!first.empty() && first[0] != '-' && commands.empty())
-    return base::formatText("There is no command {}; hearth --help lists them.", first);
+    return unknownCommand(app, "hearth", first);
   const std::string second = argc > 2 ? argv[2] : "";
   const auto isSecond = [&](const CLI::App* command) {
     return command->check_name(second);
   };
   if (!commands.empty() && !second.empty() && second[0] != '-' &&
       !commands[0]->get_subcommands({}).empty() && commands[0]->get_subcommands(isSecond).empty())
-    return base::formatText("There is no command {} {}; hearth {} --help lists them.", first,
-                            second, first);
+    return unknownCommand(*commands[0], "hearth " + first, second);
   while (problem.ends_with('.')) problem.pop_back();
   return base::formatText("The command line is wrong ({}); hearth {}--help tells more.", problem,
                           first.empty() || first[0] == '-' ? "" : first + " ");
@@ -331,8 +343,14 @@ int runMain(int argc, char** argv) {
       app.add_subcommand("conformance", "Run NNAPI test vectors on a device");
   addConformanceOptions(conformanceApp, &conformance);
 
+  // The parser takes the last argument first. Where a command is to follow, none asks what there
+  // is.
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (arguments.empty() || (arguments.size() == 1 && cacheApp->check_name(arguments[0])))
+    arguments.emplace_back("--help");
+  std::ranges::reverse(arguments);
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments));
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {

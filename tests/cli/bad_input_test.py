@@ -23,7 +23,7 @@ class UsageTest(CommandTest):
 
     def testRefusesWrongCommandLines(self):
         for arguments in (
-                (), ("fly",), ("run",), ("--no-such-option",),
+                ("fly",), ("run",), ("--no-such-option",),
                 ("run", "m.tflite", "--no-such-option"),
                 ("run", "m.tflite", "--threads", "-1"), ("run", "m.tflite", "--threads", "many"),
                 ("run", "m.tflite", "--repeat", "-1"), ("run", "m.tflite", "--top", "-1"),
@@ -38,6 +38,15 @@ class UsageTest(CommandTest):
                 ("run", "m.tflite", "--mean", "1,nan,1", "--std", "1,1,1"),
                 ("inspect",), ("devices", "x")):
             self.refuse(2, *arguments)
+
+    def testWithoutACommandShowsTheHelp(self):
+        for command in ((), ("cache",)):
+            self.assertEqual(self.succeed(*command), self.succeed(*command, "--help"))
+
+    def testNamesTheCommandThatWasProbablyMeant(self):
+        self.assertIn("Did you mean hearth inspect?", self.refuse(2, "isnpect", "m.tflite"))
+        self.assertIn("Did you mean hearth cache prune?", self.refuse(2, "cache", "purne"))
+        self.assertNotIn("Did you mean", self.refuse(2, "fly"))
 
     def testListsDevices(self):
         names = [one["name"] for one in self.json("devices")["devices"]]
