@@ -4,7 +4,7 @@
 
     compare.py                                      all rows, tables on stdout
     compare.py --rows 'mobilenet*' --rounds 3
-    compare.py --output docs/benchmarks.md --json figures.json
+    compare.py --output nnapi.md --json figures.json
 
 Each measurement is a fresh process: `hearth bench --api nnapi` without anything cached and with the
 files that another process left, `hearth bench` with an empty store, and LiteRT's
