@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <utility>
 
+#include "graph/validated_model.h"
 #include "ops/control_flow.h"
+#include "ops/followed_shapes.h"
 #include "ops/operation.h"
 
 namespace hearth::ops {
@@ -58,10 +61,13 @@ constexpr uint32_t kMostNested = 256;
 class Specializer {
  public:
   // `made` begins as a copy of `model`; `isOnlyUse` says whether nothing else refers to the
-  // subgraph. `allowance` is how many subgraphs may still be looked at.
-  Specializer(const graph::Model& model, uint32_t subgraph, unsigned depth, bool isOnlyUse,
-              uint32_t* allowance, graph::Model* made)
+  // subgraph. `allowance` is how many subgraphs may still be looked at. `before` is the same model
+  // for the shapes that constants of shapes in it hold, which follow the inputs; null where there
+  // are none.
+  Specializer(const graph::Model& model, const graph::Model* before, uint32_t subgraph,
+              unsigned depth, bool isOnlyUse, uint32_t* allowance, graph::Model* made)
       : original_(model),
+        before_(before),
         subgraph_(model.subgraphs[subgraph]),
         index_(subgraph),
         depth_(depth),
@@ -80,9 +86,24 @@ class Specializer {
       states_[k].isKnown = graph::isFullySpecified(main.operands[k]);
     }
     for (size_t i = 0; i < inputs.size(); ++i) HEARTH_TRY(setInput(i, inputs[i]));
+    if (before_ != nullptr) beginToFollow();
     for (uint32_t o = 0; o < main.operations.size(); ++o)
       HEARTH_TRY_CONTEXT(step(o), "while inferring the shapes of operation {}", o);
     return {};
+  }
+
+  // To be called before run(): inputs from `first` on are states of the operations.
+  void setFreeInputs(size_t first) {
+    for (size_t i = first; i < subgraph_.inputs.size(); ++i)
+      states_[subgraph_.inputs[i]].isFree = true;
+  }
+  // To be called before run(), with what is known of the inputs of a nested subgraph.
+  void setFollowedInputs(std::vector<FollowedTensor> inputs) { outerInputs_ = std::move(inputs); }
+
+  std::vector<FollowedTensor> followedOutputs() const {
+    std::vector<FollowedTensor> outputs;
+    for (const uint32_t output : subgraph_.outputs) outputs.push_back(followed_[output]);
+    return outputs;
   }
 
   // The dimensions of the subgraph's outputs.
@@ -105,7 +126,15 @@ class Specializer {
       if (std::ranges::contains(state.dimensions, 0u)) continue;  // 0 means that it is unknown
       operand.dimensions = state.dimensions;
       operand.isRankZeroTensor = state.dimensions.empty();
-      if (state.isDerived && operand.lifetime == Lifetime::kTemporary) setConstant(&operand, state);
+      if (state.isDerived && operand.lifetime == Lifetime::kTemporary)
+        setConstant(&operand, state.value);
+    }
+    for (const auto& [operation, constant] : replaced_) {
+      graph::Operand operand = constant.operand;
+      setConstant(&operand, constant.value);
+      main.operations[operation].inputs[constant.input] =
+          static_cast<uint32_t>(main.operands.size());
+      main.operands.push_back(std::move(operand));
     }
     if (operations_.size() == main.operations.size()) return;
     std::vector<graph::Operation> kept;
@@ -126,6 +155,7 @@ class Specializer {
     bool isKnown = false;  // `dimensions` are complete
     // Whether it follows from shapes; then it has a value.
     bool isDerived = false;
+    bool isFree = false;          // an input that takes the shape which the operations need
     std::vector<uint64_t> value;  // memory of the elements, aligned for all types
   };
 
@@ -134,7 +164,7 @@ class Specializer {
     if (graph::isScalar(operand.type)) return {};
     bool fits = operand.dimensions.empty() ? !operand.isRankZeroTensor || given.empty()
                                            : operand.dimensions.size() == given.size();
-    for (size_t i = 0; fits && i < operand.dimensions.size(); ++i)
+    for (size_t i = 0; fits && before_ == nullptr && i < operand.dimensions.size(); ++i)
       fits = operand.dimensions[i] == 0 || operand.dimensions[i] == given[i];
     if (!fits)
       return fail(ErrorCode::kBadData, "Input {} is {}, its shape cannot be {}.", position,
@@ -174,7 +204,8 @@ class Specializer {
     if (operation.type == OperationType::kShape || operation.type == OperationType::kRank)
       areValuesKnown = true;  // they read no elements
     HEARTH_TRY(realign());
-    HEARTH_TRY(definition->prepare(context_));
+    HEARTH_TRY(before_ == nullptr ? definition->prepare(context_)
+                                  : prepareFollowing(index, *definition));
     for (size_t i = 0; i < operation.outputs.size(); ++i) {
       const Tensor& output = context_.outputs[i];
       if (!output.isPresent) continue;
@@ -194,6 +225,89 @@ class Specializer {
     return {};
   }
 
+  // --- Following the inputs ---
+
+  void beginToFollow() {
+    const graph::Subgraph& before = before_->subgraphs[index_];
+    followed_.resize(states_.size());
+    for (size_t k = 0; k < states_.size(); ++k) {
+      const graph::Operand& operand = before.operands[k];
+      FollowedTensor& tensor = followed_[k];
+      tensor.before = operand.dimensions;
+      tensor.isKnown = graph::isFullySpecified(operand) || !operand.hasValue();
+      tensor.now = states_[k].isKnown ? states_[k].dimensions : tensor.before;
+    }
+    for (size_t i = 0; i < subgraph_.inputs.size(); ++i) {
+      FollowedTensor& tensor = followed_[subgraph_.inputs[i]];
+      if (!outerInputs_.empty()) tensor = outerInputs_[i];
+      for (size_t d = 0; outerInputs_.empty() && d < tensor.before.size(); ++d)
+        if (tensor.before[d] == 1 && tensor.now[d] != 1) tensor.parts |= uint64_t{1} << d;
+    }
+  }
+
+  std::vector<FollowedTensor> followed(const std::vector<uint32_t>& operands) const {
+    std::vector<FollowedTensor> tensors;
+    for (const uint32_t operand : operands) tensors.push_back(followed_[operand]);
+    return tensors;
+  }
+
+  // prepare() for inputs of other shapes than the file has.
+  Status prepareFollowing(uint32_t index, const OperationDefinition& definition) {
+    const graph::Operation& operation = subgraph_.operations[index];
+    HEARTH_TRY(followStates(operation));
+    const std::vector<FollowedTensor> inputs = followed(operation.inputs);
+    std::vector<FollowedTensor> outputs = followed(operation.outputs);
+    HEARTH_ASSIGN(std::vector<FollowedConstant> constants,
+                  followConstants(context_, inputs, outputs));
+    for (FollowedConstant& made : constants) {
+      FollowedConstant& constant = replaced_.emplace_back(index, std::move(made)).second;
+      Tensor& input = context_.inputs[constant.input];
+      input.operand = &constant.operand;
+      input.dimensions = constant.operand.dimensions;
+      input.data = constant.value.data();
+    }
+    const bool isChanged = std::ranges::any_of(inputs, &FollowedTensor::isChanged);
+    Status prepared = definition.prepare(context_);
+    if (!prepared && isChanged)
+      return std::unexpected(
+          std::move(prepared.error()).addContext(describeChange(context_, inputs)));
+    HEARTH_TRY(std::move(prepared));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      outputs[i].now = context_.outputs[i].dimensions;
+      if (outputs[i].isKnown && outputs[i].now.size() != outputs[i].before.size())
+        return fail(ErrorCode::kUnsupported,
+                    "{} cannot follow: {}, and its output \"{}\" would be {} in place of {}.",
+                    context_.describe(), describeChange(context_, inputs),
+                    context_.outputs[i].operand->name, graph::describeDimensions(outputs[i].now),
+                    graph::describeDimensions(outputs[i].before));
+    }
+    HEARTH_TRY(followOutputs(context_, inputs, outputs));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      followed_[operation.outputs[i]] = std::move(outputs[i]);
+    return {};
+  }
+
+  // States, which are inputs of the model that its clients do not see, have a row for each part.
+  Status followStates(const graph::Operation& operation) {
+    HEARTH_ASSIGN(const std::optional<size_t> batch, batchOfStates(context_));
+    if (!batch) return {};
+    const FollowedTensor& data = followed_[operation.inputs[0]];
+    if (!data.isChanged() || data.now.size() <= *batch || data.before[*batch] == data.now[*batch])
+      return {};
+    for (size_t i = 1; i < operation.inputs.size(); ++i) {
+      const uint32_t operand = operation.inputs[i];
+      FollowedTensor& state = followed_[operand];
+      if (!states_[operand].isFree || state.isChanged() || state.before.empty() ||
+          state.before[0] != data.before[*batch])
+        continue;
+      state.now[0] = data.now[*batch];
+      if (state.before[0] == 1) state.parts = 1;
+      states_[operand].dimensions = state.now;
+      context_.inputs[i].dimensions = state.now;
+    }
+    return {};
+  }
+
   // IF and WHILE: their subgraphs tell the shapes.
   Status stepInto(uint32_t index, const graph::Operation& operation) {
     const bool isIf = operation.type == OperationType::kIf;
@@ -206,16 +320,25 @@ class Specializer {
                     graph::nameOf(operation.type));
       inputs.push_back(state.dimensions);
     }
+    std::vector<FollowedTensor> followedInputs;
+    for (size_t i = first; before_ != nullptr && i < operation.inputs.size(); ++i)
+      followedInputs.push_back(followed_[operation.inputs[i]]);
     std::vector<std::vector<Dimensions>> outputs;
+    std::vector<std::vector<FollowedTensor>> followedOutputs;
     for (size_t i = isIf ? kIfThen : kWhileCondition; i < first; ++i) {
       const uint32_t target = subgraph_.operands[operation.inputs[i]].subgraphIndex;
       if (depth_ == kDeepest || (*allowance_)-- == 0)
         return fail(ErrorCode::kUnsupported, "The model has too much nested control flow.");
       // A subgraph with several callers has to suit them all.
       const bool isOnlyUse = isOnlyUse_ && isReferredToOnce(target);
-      Specializer nested(original_, target, depth_ + 1, isOnlyUse, allowance_, model_);
+      if (before_ != nullptr && !isOnlyUse)
+        return fail(ErrorCode::kUnsupported,
+                    "Subgraph {} cannot follow: several operations refer to it.", target);
+      Specializer nested(original_, before_, target, depth_ + 1, isOnlyUse, allowance_, model_);
+      nested.setFollowedInputs(followedInputs);
       HEARTH_TRY_CONTEXT(nested.run(inputs), "in subgraph {}", target);
       outputs.push_back(nested.outputDimensions());
+      if (before_ != nullptr) followedOutputs.push_back(nested.followedOutputs());
       if (!isOnlyUse) continue;
       nested.finish();
       const std::vector<uint32_t> left = nested.takeOperations();
@@ -227,6 +350,15 @@ class Specializer {
     for (size_t i = 0; i < operation.outputs.size(); ++i) {
       states_[operation.outputs[i]].dimensions = outputs.back()[i];
       states_[operation.outputs[i]].isKnown = true;
+    }
+    for (size_t i = 0; before_ != nullptr && i < operation.outputs.size(); ++i) {
+      const FollowedTensor& found = followedOutputs.back()[i];
+      const FollowedTensor& other = isIf ? followedOutputs.front()[i] : followedInputs[i];
+      if (found.parts != other.parts || found.isJoined != other.isJoined)
+        return fail(ErrorCode::kUnsupported,
+                    "{} cannot follow: its subgraphs treat {} differently.",
+                    graph::nameOf(operation.type), graph::describeDimensions(found.now));
+      followed_[operation.outputs[i]] = found;
     }
     operations_.push_back(index);
     return {};
@@ -294,18 +426,19 @@ class Specializer {
     return true;
   }
 
-  void setConstant(graph::Operand* operand, const State& state) {
+  void setConstant(graph::Operand* operand, const std::vector<uint64_t>& value) {
     uint64_t bytes = graph::elementSize(*operand);
-    for (const uint32_t dimension : state.dimensions) bytes *= dimension;
+    for (const uint32_t dimension : operand->dimensions) bytes *= dimension;
     std::vector<uint8_t>& all = model_->constantBytes;
     all.resize((all.size() + 7) / 8 * 8);
     operand->lifetime = Lifetime::kConstantCopy;
     operand->location = {0, all.size(), bytes};
-    const auto* const first = reinterpret_cast<const uint8_t*>(state.value.data());
+    const auto* const first = reinterpret_cast<const uint8_t*>(value.data());
     all.insert(all.end(), first, first + bytes);
   }
 
   const graph::Model& original_;
+  const graph::Model* const before_;
   const graph::Subgraph& subgraph_;
   const uint32_t index_;
   const unsigned depth_;
@@ -317,7 +450,20 @@ class Specializer {
   std::vector<uint32_t> nestedOperations_;
   OperationContext context_;
   std::vector<std::vector<uint64_t>> realigned_;  // constants of the current operation
+  std::vector<FollowedTensor> outerInputs_;
+  std::vector<FollowedTensor> followed_;  // by operand; empty without `before_`
+  std::deque<std::pair<uint32_t, FollowedConstant>> replaced_;  // by operation
 };
+
+// The model without the shapes that follow from those of its inputs.
+graph::Model withoutShapes(const graph::Model& model) {
+  graph::Model made = model;
+  for (graph::Subgraph& subgraph : made.subgraphs)
+    for (graph::Operand& operand : subgraph.operands)
+      if (!operand.isConstant() && operand.hasValue() && operand.lifetime != Lifetime::kSubgraph)
+        std::ranges::fill(operand.dimensions, 0u);
+  return made;
+}
 
 }  // namespace
 
@@ -331,10 +477,36 @@ Result<SpecializedModel> specialize(const graph::Model& model,
                                     std::span<const graph::Dimensions> inputs) {
   const auto made = std::make_shared<graph::Model>(model);
   uint32_t allowance = kMostNested;
-  Specializer main(model, 0, 0, true, &allowance, made.get());
+  Specializer main(model, nullptr, 0, 0, true, &allowance, made.get());
   HEARTH_TRY(main.run(inputs));
   main.finish();
   return SpecializedModel{made, main.takeOperations()};
+}
+
+Result<std::shared_ptr<const graph::Model>> resize(const graph::Model& model,
+                                                   std::span<const Dimensions> before,
+                                                   std::span<const Dimensions> now) {
+  const graph::Subgraph& main = model.main();
+  if (before.size() != now.size() || now.size() > main.inputs.size())
+    return fail(ErrorCode::kBadData, "There are shapes of {} and {} inputs, the model has {}.",
+                before.size(), now.size(), main.inputs.size());
+  std::vector<Dimensions> all(before.begin(), before.end());
+  for (size_t i = all.size(); i < main.inputs.size(); ++i)
+    all.push_back(main.operands[main.inputs[i]].dimensions);
+  HEARTH_ASSIGN(const SpecializedModel declared, specialize(model, all));
+  std::ranges::copy(now, all.begin());
+  const graph::Model open = withoutShapes(model);
+  graph::Model made = open;
+  uint32_t allowance = kMostNested;
+  Specializer specializer(open, declared.model.get(), 0, 0, true, &allowance, &made);
+  specializer.setFreeInputs(now.size());
+  HEARTH_TRY(specializer.run(all));
+  specializer.finish();
+  // Kernels that read whole vectors need no copy of the last constant.
+  constexpr size_t kRoom = 64;
+  if (made.constantBytes.size() != model.constantBytes.size())
+    made.constantBytes.resize(made.constantBytes.size() + kRoom);
+  return graph::ValidatedModel::of(std::move(made));
 }
 
 }  // namespace hearth::ops

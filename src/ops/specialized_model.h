@@ -35,4 +35,14 @@ struct SpecializedModel {
 Result<SpecializedModel> specialize(const graph::Model& model,
                                     std::span<const graph::Dimensions> inputs);
 
+// The model for other dimensions of its first inputs, `now`, than those that the constants of
+// shapes in it are made for, `before`: complete, with no dimension of 0. Further inputs are states.
+// Inputs, states and what follows from them get their present shapes, and the constants that hold
+// shapes follow (followConstants()). The result shares the pools of `model`, and has the same
+// weights. It has passed graph::validate(). Errors: kUnsupported where an operation cannot follow
+// or may mean something else, kBadData where shapes contradict each other.
+Result<std::shared_ptr<const graph::Model>> resize(const graph::Model& model,
+                                                   std::span<const graph::Dimensions> before,
+                                                   std::span<const graph::Dimensions> now);
+
 }  // namespace hearth::ops

@@ -125,11 +125,11 @@ void readListsAhead(const FileView& view, size_t index, const ScatteredReads& re
 }
 
 Result<ImportedGraph> importGraph(const FileView& view, size_t index,
-                                  const schema::SignatureDef* signature) {
+                                  const schema::SignatureDef* signature, Shapes shapes) {
   const base::TraceSpan span("tflite", "import");
   const ScatteredReads scattered(*view.pool());
   readListsAhead(view, index, scattered);
-  ModelBuilder builder(view);
+  ModelBuilder builder(view, shapes == Shapes::kOpen);
   ImportedGraph imported;
   const schema::SubGraph* const subgraph = view.subgraph(index);
   Arguments inputs;
@@ -242,14 +242,14 @@ size_t ModelFile::subgraphCount() const {
   return contents_->view.subgraphCount();
 }
 
-Result<ImportedGraph> ModelFile::importSignature(std::string_view key) const {
+Result<ImportedGraph> ModelFile::importSignature(std::string_view key, Shapes shapes) const {
   const auto* signatures = contents_->view.model().signature_defs();
   const bool hasSignatures = signatures != nullptr && signatures->size() != 0;
-  if (!hasSignatures && key.empty()) return importSubgraph(0);
+  if (!hasSignatures && key.empty()) return importGraph(contents_->view, 0, nullptr, shapes);
   if (hasSignatures) {
     for (const schema::SignatureDef* signature : *signatures) {
       if (!key.empty() && cleanText(signature->signature_key()) != key) continue;
-      return importGraph(contents_->view, signature->subgraph_index(), signature);
+      return importGraph(contents_->view, signature->subgraph_index(), signature, shapes);
     }
   }
   return fail(ErrorCode::kNotFound, "The model has no signature \"{}\", it has {}.", key,
@@ -257,7 +257,7 @@ Result<ImportedGraph> ModelFile::importSignature(std::string_view key) const {
 }
 
 Result<ImportedGraph> ModelFile::importSubgraph(size_t subgraph) const {
-  return importGraph(contents_->view, subgraph, nullptr);
+  return importGraph(contents_->view, subgraph, nullptr, Shapes::kAsInFile);
 }
 
 Result<FileSubgraph> ModelFile::fileSubgraph(size_t subgraph) const {

@@ -41,6 +41,13 @@ struct ImportedGraph {
   std::string signatureKey;              // empty without signature
 };
 
+// What the model may rely on.
+enum class Shapes : uint8_t {
+  kAsInFile,
+  // The inputs may get other shapes: what follows from shapes is left to operations.
+  kOpen,
+};
+
 // Whether the reader itself translates the custom operations of this name.
 bool isKnownCustomOperation(std::string_view name);
 
@@ -76,7 +83,8 @@ class ModelFile {
   // 0. Errors: kNotFound for an unknown key, kUnsupported for operations and types that are not
   // translated, kBadData for invalid ones. The model has passed graph::validate(), but not
   // ops::validateOperations().
-  Result<ImportedGraph> importSignature(std::string_view key) const;
+  Result<ImportedGraph> importSignature(std::string_view key,
+                                        Shapes shapes = Shapes::kAsInFile) const;
   Result<ImportedGraph> importSubgraph(size_t subgraph) const;
 
   // The tensors of a subgraph. Errors: kNotFound for an index that does not exist, kBadData for

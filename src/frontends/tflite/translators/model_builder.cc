@@ -16,8 +16,9 @@ constexpr size_t kConstantAlignment = 16;
 
 }  // namespace
 
-ModelBuilder::ModelBuilder(const FileView& file)
+ModelBuilder::ModelBuilder(const FileView& file, bool hasOpenShapes)
     : file_(file),
+      hasOpenShapes_(hasOpenShapes),
       budget_(kBudgetPerFileByte * file.totalBytes() + kSpareBudget),
       model_(std::make_shared<graph::Model>()) {
   model_->pools = file.pools();

@@ -26,9 +26,11 @@ struct VariablePosition {
 // One import. Used once, by one thread.
 class ModelBuilder {
  public:
-  explicit ModelBuilder(const FileView& file);
+  // `hasOpenShapes`: the inputs of the model may get other shapes than those of the file.
+  explicit ModelBuilder(const FileView& file, bool hasOpenShapes = false);
 
   const FileView& file() const { return file_; }
+  bool hasOpenShapes() const { return hasOpenShapes_; }
 
   // Translates the subgraph and those that it refers to. `moreOutputs` are tensors of the subgraph
   // that become outputs of the model behind those that it lists. The model has passed
@@ -60,6 +62,7 @@ class ModelBuilder {
 
  private:
   const FileView& file_;
+  const bool hasOpenShapes_;
   uint64_t budget_;
   std::shared_ptr<graph::Model> model_;
   std::map<size_t, uint32_t> indices_;  // subgraph of the file -> of the model

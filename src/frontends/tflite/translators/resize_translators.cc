@@ -136,7 +136,7 @@ Status translateBatchToSpace(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t input, view.input(0));
   HEARTH_ASSIGN(const uint32_t blocks, view.intTensorInput(1));
   HEARTH_ASSIGN(const uint32_t cropOperand, view.intTensorInput(2));
-  if (!view.operand(cropOperand).isConstant())
+  if (!view.operand(cropOperand).isConstant() || view.builder().model().hasOpenShapes())
     return translateOpenBatchToSpace(view, input, blocks, cropOperand);
   HEARTH_ASSIGN(const std::vector<int64_t> crops, view.constantInts(2));
   bool crop = false;

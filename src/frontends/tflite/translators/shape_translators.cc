@@ -331,7 +331,9 @@ Status translateShape(OperatorView& view, OperationType type) {
     result.dimensions = {static_cast<uint32_t>(source.dimensions.size())};
     result.isRankZeroTensor = false;
   }
-  if (!graph::isFullySpecified(source) || (!isWide && result.type != OperandType::kTensorInt32) ||
+  const bool isOpen = view.builder().model().hasOpenShapes() && !source.isConstant();
+  if (isOpen || !graph::isFullySpecified(source) ||
+      (!isWide && result.type != OperandType::kTensorInt32) ||
       result.dimensions != graph::Dimensions{static_cast<uint32_t>(source.dimensions.size())})
     return view.emit(type, {input}, {target});
   std::vector<uint8_t> bytes;
