@@ -449,26 +449,47 @@ typedef enum hearth_tuning {
 // `cache_dir` turns on NNAPI's compilation caching (ANeuralNetworksCompilation_setCaching): devices
 // save the prepared model in this folder, and the next start with the same token begins with it. As
 // with NNAPI, the caller ensures that one token always means the same model contents. Each
-// signature has cache files of its own under that token. The weight store needs none of this.
+// signature has cache files of its own under that token, and so has each choice of `shapes`. The
+// weight store needs none of this.
+//
+// `shapes` compiles the model for other shapes of its inputs than the file has: another batch, a
+// larger picture. Inputs that are not named keep theirs, with the default in place of unknown
+// dimensions, so that all shapes of the compilation are known. The shapes behind the inputs are
+// inferred again; a constant that holds the old batch or size, as in RESHAPE, follows where that is
+// its only reading. The results for each element of a batch that was 1 in the file are those of a
+// run for that element alone. The weights and what is packed of them are those of any other shape.
+// HEARTH_NOT_FOUND: there is no input of this name; HEARTH_BAD_DATA: a wrong number of dimensions,
+// a dimension of 0, or a shape that the model contradicts; HEARTH_UNSUPPORTED: an operation cannot
+// follow, or its result might mean something else. The messages name operation, tensor and both
+// shapes.
 //
 // The caller may free the options, and all that they point to, after the call.
+typedef struct hearth_input_shape {
+  size_t size;
+  const char* name;            // of the input; NULL or "" = the only one
+  const uint32_t* dimensions;  // `rank` of them, each at least 1
+  size_t rank;
+} hearth_input_shape;
+
 typedef struct hearth_compile_options {
   size_t size;
-  const char* signature;          // NULL = the first
-  const char* device;             // NULL = all devices, as above
-  int32_t preference;             // hearth_preference
-  int32_t priority;               // hearth_priority
-  uint32_t threads;               // 0 = what HEARTH_THREADS sets, else the device's choice
-  int32_t cache;                  // hearth_cache_policy
-  uint64_t max_activation_bytes;  // 0 = half of the machine's memory
-  uint64_t timeout_ns;            // of the compilation; 0 = none
-  const char* store;              // folder of the weight store; NULL = what HEARTH_STORE sets
-  uint64_t store_bytes;           // largest size of the store; 0 = what HEARTH_STORE_SIZE sets
-  const char* weight_cache;       // one file to be used in place of the store; NULL = none
-  int32_t preparation;            // hearth_preparation
-  int32_t tuning;                 // hearth_tuning
-  const char* cache_dir;          // folder for compilation caching; NULL = none
-  const uint8_t* cache_token;     // HEARTH_CACHE_TOKEN_BYTES bytes; required with a cache_dir
+  const char* signature;             // NULL = the first
+  const char* device;                // NULL = all devices, as above
+  int32_t preference;                // hearth_preference
+  int32_t priority;                  // hearth_priority
+  uint32_t threads;                  // 0 = what HEARTH_THREADS sets, else the device's choice
+  int32_t cache;                     // hearth_cache_policy
+  uint64_t max_activation_bytes;     // 0 = half of the machine's memory
+  uint64_t timeout_ns;               // of the compilation; 0 = none
+  const char* store;                 // folder of the weight store; NULL = what HEARTH_STORE sets
+  uint64_t store_bytes;              // largest size of the store; 0 = what HEARTH_STORE_SIZE sets
+  const char* weight_cache;          // one file to be used in place of the store; NULL = none
+  int32_t preparation;               // hearth_preparation
+  int32_t tuning;                    // hearth_tuning
+  const char* cache_dir;             // folder for compilation caching; NULL = none
+  const uint8_t* cache_token;        // HEARTH_CACHE_TOKEN_BYTES bytes; required with a cache_dir
+  const hearth_input_shape* shapes;  // `shape_count` of them, all of the same size; NULL with 0
+  size_t shape_count;
 } hearth_compile_options;
 
 // Sets `options` to the default values. `size` is the caller's sizeof(hearth_compile_options); the
@@ -493,7 +514,9 @@ HEARTH_EXPORT void hearth_compile_options_init(hearth_compile_options* options, 
    HEARTH_PREPARE_DEFAULT,           \
    HEARTH_TUNING_DEFAULT,            \
    NULL,                             \
-   NULL}
+   NULL,                             \
+   NULL,                             \
+   0}
 
 typedef enum hearth_start_state {
   HEARTH_START_COLD = 0,      // weights were packed and kept for the next start

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -242,6 +243,9 @@ struct CompileOptions {
   hearth_tuning tuning = HEARTH_TUNING_DEFAULT;
   std::string cacheDir;  // folder for compilation caching; empty = none
   std::array<uint8_t, HEARTH_CACHE_TOKEN_BYTES> cacheToken{};
+  // Other shapes of inputs than the file has, by name; "" = the only input. Errors: see
+  // hearth_compile_options.
+  std::map<std::string, std::vector<uint32_t>> shapes;
 };
 
 // A run in flight. Does not own the execution, whose destructor waits for the run. Thread-safe.
@@ -484,65 +488,79 @@ class Model {
     return {static_cast<const char*>(data), size};
   }
   Compilation compile(const CompileOptions& options = {}) const {
-    const hearth_compile_options raw = rawOptions(options);
+    const RawOptions raw(options);
     hearth_compilation* compilation = nullptr;
-    detail::call(hearth_compile, get(), &raw, &compilation);
+    detail::call(hearth_compile, get(), raw.get(), &compilation);
     return Compilation(compilation);
   }
   // Several signatures at once, in this order: see hearth_compile_signatures.
   std::vector<Compilation> compileSignatures(const std::vector<std::string>& signatures,
                                              const CompileOptions& options = {}) const {
-    const hearth_compile_options raw = rawOptions(options);
+    const RawOptions raw(options);
     std::vector<const char*> keys;
     for (const std::string& signature : signatures) keys.push_back(signature.c_str());
     std::vector<hearth_compilation*> handles(keys.size());
     std::vector<Compilation> compilations;
     compilations.reserve(handles.size());
-    detail::call(hearth_compile_signatures, get(), &raw, keys.data(), keys.size(), handles.data());
+    detail::call(hearth_compile_signatures, get(), raw.get(), keys.data(), keys.size(),
+                 handles.data());
     for (hearth_compilation* handle : handles) compilations.push_back(Compilation(handle));
     return compilations;
   }
   // Tells how compile() would start now: see hearth_model_explain_start.
   std::string explainStart(const CompileOptions& options = {}) const {
-    const hearth_compile_options raw = rawOptions(options);
+    const RawOptions raw(options);
     char* json = nullptr;
-    detail::call(hearth_model_explain_start, get(), &raw, &json);
+    detail::call(hearth_model_explain_start, get(), raw.get(), &json);
     return detail::takeString(json);
   }
   // Tells what an NNAPI compilation would do with its cache files: see hearth_model_explain_cache.
   std::string explainCache(const std::string& folder,
                            const std::array<uint8_t, HEARTH_CACHE_TOKEN_BYTES>& token,
                            const CompileOptions& options = {}) const {
-    const hearth_compile_options raw = rawOptions(options);
+    const RawOptions raw(options);
     char* json = nullptr;
-    detail::call(hearth_model_explain_cache, get(), &raw, folder.c_str(), token.data(), &json);
+    detail::call(hearth_model_explain_cache, get(), raw.get(), folder.c_str(), token.data(), &json);
     return detail::takeString(json);
   }
   const hearth_model* get() const { return handle_.get(); }
 
  private:
-  // The result points into `options`.
-  static hearth_compile_options rawOptions(const CompileOptions& options) {
-    hearth_compile_options raw = HEARTH_COMPILE_OPTIONS_INIT;
-    raw.signature = options.signature.empty() ? nullptr : options.signature.c_str();
-    raw.device = options.device.empty() ? nullptr : options.device.c_str();
-    raw.preference = options.preference;
-    raw.priority = options.priority;
-    raw.threads = options.threads;
-    raw.cache = options.cache;
-    raw.max_activation_bytes = options.maxActivationBytes;
-    raw.timeout_ns = options.timeout.count() == 0 ? 0 : detail::nanoseconds(options.timeout);
-    raw.store = options.store.empty() ? nullptr : options.store.c_str();
-    raw.store_bytes = options.storeBytes;
-    raw.weight_cache = options.weightCache.empty() ? nullptr : options.weightCache.c_str();
-    raw.preparation = options.preparation;
-    raw.tuning = options.tuning;
-    if (!options.cacheDir.empty()) {
-      raw.cache_dir = options.cacheDir.c_str();
-      raw.cache_token = options.cacheToken.data();
+  // Points into the options that it is made of.
+  class RawOptions {
+   public:
+    explicit RawOptions(const CompileOptions& options) {
+      raw_.signature = options.signature.empty() ? nullptr : options.signature.c_str();
+      raw_.device = options.device.empty() ? nullptr : options.device.c_str();
+      raw_.preference = options.preference;
+      raw_.priority = options.priority;
+      raw_.threads = options.threads;
+      raw_.cache = options.cache;
+      raw_.max_activation_bytes = options.maxActivationBytes;
+      raw_.timeout_ns = options.timeout.count() == 0 ? 0 : detail::nanoseconds(options.timeout);
+      raw_.store = options.store.empty() ? nullptr : options.store.c_str();
+      raw_.store_bytes = options.storeBytes;
+      raw_.weight_cache = options.weightCache.empty() ? nullptr : options.weightCache.c_str();
+      raw_.preparation = options.preparation;
+      raw_.tuning = options.tuning;
+      if (!options.cacheDir.empty()) {
+        raw_.cache_dir = options.cacheDir.c_str();
+        raw_.cache_token = options.cacheToken.data();
+      }
+      for (const auto& [name, dimensions] : options.shapes)
+        shapes_.push_back(
+            {sizeof(hearth_input_shape), name.c_str(), dimensions.data(), dimensions.size()});
+      raw_.shapes = shapes_.data();
+      raw_.shape_count = shapes_.size();
     }
-    return raw;
-  }
+    RawOptions(const RawOptions&) = delete;
+    RawOptions& operator=(const RawOptions&) = delete;
+    const hearth_compile_options* get() const { return &raw_; }
+
+   private:
+    hearth_compile_options raw_ = HEARTH_COMPILE_OPTIONS_INIT;
+    std::vector<hearth_input_shape> shapes_;
+  };
 
   std::unique_ptr<hearth_model, void (*)(hearth_model*)> handle_;
 };

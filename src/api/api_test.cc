@@ -322,6 +322,131 @@ TEST_F(ApiModelTest, ACacheFolderIsOneOfNnapis) {
   std::filesystem::remove_all(pattern, ignored);
 }
 
+// One run with four pictures gives what four runs with one give.
+TEST_F(ApiModelTest, GivenShapesAreThoseOfTheCompilation) {
+  for (const char* device : {"hearth-cpu", "nnapi-reference"}) {
+    const Model model(folder_ + "person_detect.tflite");
+    CompileOptions options;
+    options.device = device;
+    const Compilation one = model.compile(options);
+    const std::string name = one.inputs()[0].name;
+    options.shapes[name] = {4, 96, 96, 1};
+    const Compilation four = model.compile(options);
+    EXPECT_EQ(four.inputs()[0].dimensions, options.shapes[name]);
+    EXPECT_EQ(four.inputs()[0].defaultDimensions, options.shapes[name]);
+    EXPECT_EQ(four.outputs()[0].dimensions, (std::vector<uint32_t>{4, 2}));
+    ASSERT_EQ(four.inputs()[0].byteSize, 4 * one.inputs()[0].byteSize);
+    std::vector<uint8_t> pictures(four.inputs()[0].byteSize);
+    for (size_t i = 0; i < pictures.size(); ++i)
+      pictures[i] = static_cast<uint8_t>(i * i / 97 + i / 96 / 96 * 31);
+    const auto run = [](const Compilation& compilation, const uint8_t* input) {
+      std::vector<uint8_t> output(compilation.outputs()[0].byteSize);
+      Execution execution = compilation.createExecution();
+      execution.setInput(0, input, compilation.inputs()[0].byteSize);
+      execution.setOutput(0, output);
+      execution.run();
+      return output;
+    };
+    std::vector<uint8_t> alone;
+    for (size_t i = 0; i < 4; ++i) {
+      const std::vector<uint8_t> output = run(one, pictures.data() + i * one.inputs()[0].byteSize);
+      alone.insert(alone.end(), output.begin(), output.end());
+    }
+    EXPECT_EQ(run(four, pictures.data()), alone) << device;
+  }
+}
+
+TEST_F(ApiModelTest, GivenShapesThatDoNotFitAreRefused) {
+  const Model model(folder_ + "split_concat.tflite");
+  const auto codeFor = [&](std::map<std::string, std::vector<uint32_t>> shapes) {
+    CompileOptions options;
+    options.shapes = std::move(shapes);
+    return codeOf([&] { model.compile(options); });
+  };
+  EXPECT_EQ(codeFor({{"input1", {1, 8, 8, 3}}}), HEARTH_OK);  // as the file has it
+  EXPECT_EQ(codeFor({{"no such input", {1, 8, 8, 3}}}), HEARTH_NOT_FOUND);
+  EXPECT_EQ(codeFor({{"", {1, 8, 8, 3}}}), HEARTH_NOT_FOUND);  // there are three
+  EXPECT_EQ(codeFor({{"input1", {1, 8, 8}}}), HEARTH_BAD_DATA);
+  EXPECT_EQ(codeFor({{"input1", {1, 0, 8, 3}}}), HEARTH_BAD_DATA);
+  EXPECT_EQ(codeFor({{"input1", {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}}}),
+            HEARTH_BAD_DATA);
+  EXPECT_EQ(codeFor({{"input1", std::vector<uint32_t>(1000, 1)}}), HEARTH_BAD_DATA);
+  EXPECT_EQ(codeFor({{"input1", {4, 8, 8, 3}}}), HEARTH_BAD_DATA);  // the other inputs have one
+
+  const uint32_t dimensions[] = {1, 8, 8, 3};
+  hearth_input_shape shapes[] = {{sizeof(hearth_input_shape), "input1", dimensions, 4},
+                                 {sizeof(hearth_input_shape), "input1", dimensions, 4}};
+  hearth_compile_options options = HEARTH_COMPILE_OPTIONS_INIT;
+  options.shapes = shapes;
+  options.shape_count = 1;
+  const auto codeNow = [&] {
+    hearth_compilation* compilation = nullptr;
+    const hearth_status status = hearth_compile(model.get(), &options, &compilation, nullptr);
+    hearth_compilation_free(compilation);
+    return status;
+  };
+  EXPECT_EQ(codeNow(), HEARTH_OK);
+  options.shape_count = 2;
+  EXPECT_EQ(codeNow(), HEARTH_BAD_DATA);  // twice the same
+  options.shape_count = 1;
+  shapes[0].dimensions = nullptr;
+  EXPECT_EQ(codeNow(), HEARTH_UNEXPECTED_NULL);
+  shapes[0] = {0, "input1", dimensions, 4};
+  EXPECT_EQ(codeNow(), HEARTH_BAD_DATA);
+  options.shapes = nullptr;
+  EXPECT_EQ(codeNow(), HEARTH_UNEXPECTED_NULL);
+}
+
+// Other shapes are another model: no cache file and no state of one is taken for the other.
+TEST_F(ApiModelTest, ACacheFolderTellsShapesApart) {
+  const Model model(folder_ + "mobilenet_v1_0.25_128_quant.tflite");
+  std::string pattern = std::filesystem::temp_directory_path() / "hearth-api-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  CompileOptions options;
+  options.device = "hearth-cpu";
+  options.cacheDir = pattern;
+  const std::string hit = "\"cache\": \"hit\"";
+  for (const uint32_t batch : {1u, 4u, 2u}) {
+    options.shapes = {{"input", {batch, 128, 128, 3}}};
+    EXPECT_THAT(model.compile(options).startReportJson(), Not(HasSubstr(hit))) << batch;
+  }
+  for (const uint32_t batch : {4u, 1u, 2u}) {
+    options.shapes = {{"input", {batch, 128, 128, 3}}};
+    const Compilation compilation = model.compile(options);
+    EXPECT_THAT(compilation.startReportJson(), HasSubstr(hit)) << batch;
+    EXPECT_EQ(compilation.outputs()[0].byteSize, batch * 1001);
+    EXPECT_THAT(model.explainCache(pattern, options.cacheToken, options),
+                HasSubstr("\"state\": \"hit\""));
+  }
+  // The shape of the file needs no mention.
+  options.shapes.clear();
+  EXPECT_THAT(model.compile(options).startReportJson(), HasSubstr(hit));
+  std::error_code ignored;
+  std::filesystem::remove_all(pattern, ignored);
+}
+
+TEST_F(ApiModelTest, OtherShapesStartWithTheSamePackedWeights) {
+  const Model model(folder_ + "mobilenet_v1_0.25_128_quant.tflite");
+  std::string pattern = std::filesystem::temp_directory_path() / "hearth-api-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  CompileOptions options;
+  options.device = "hearth-cpu";
+  options.store = pattern;
+  options.cache = HEARTH_CACHE_READ_WRITE;
+  options.preparation = HEARTH_PREPARE_WHOLE;
+  EXPECT_EQ(model.compile(options).startReport().state, HEARTH_START_COLD);
+  flush();
+  for (const uint32_t batch : {4u, 7u}) {
+    options.shapes = {{"input", {batch, 128, 128, 3}}};
+    const StartReport report = model.compile(options).startReport();
+    EXPECT_EQ(report.state, HEARTH_START_WARM) << report.reason;
+    EXPECT_EQ(report.packedBytes, 0u);
+    EXPECT_GT(report.mappedBytes, 400'000u);
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(pattern, ignored);
+}
+
 TEST_F(ApiModelTest, StartReportAndInspection) {
   const Model model(folder_ + "mobilenet_v1_0.25_128_quant.tflite");
   const Compilation compilation = model.compile();

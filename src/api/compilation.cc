@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/given_shapes.h"
 #include "api/handles.h"
 #include "base/env.h"
 #include "base/helper_thread.h"
@@ -65,6 +66,7 @@ Result<hearth_compile_options> readOptions(const hearth_compile_options* given) 
     return fail(ErrorCode::kBadData, "There is no tuning {}.", options.tuning);
   if (options.cache_dir != nullptr && options.cache_token == nullptr)
     return nullArgument("cache_token");
+  if (options.shape_count != 0 && options.shapes == nullptr) return nullArgument("shapes");
   return options;
 }
 
@@ -145,11 +147,18 @@ std::optional<bool> isTuned(const hearth_compile_options& options) {
   return options.tuning == HEARTH_TUNING_ON;
 }
 
+// A signature of a model, with the shapes that the options give it.
+struct Imported {
+  hearth::tflite::ImportedGraph graph;
+  bool hasGivenShapes = false;
+};
+
 // NNAPI's token stands for one model, so every signature but the first gets a token derived from
-// it.
+// it, and so does each choice of shapes.
 std::shared_ptr<const CacheRequest> cacheRequest(const hearth_model& model,
-                                                 const std::string& signature, const char* folder,
+                                                 const Imported& imported, const char* folder,
                                                  const uint8_t* token) {
+  const std::string& signature = imported.graph.signatureKey;
   CacheRequest request;
   request.folder = folder;
   std::copy_n(token, request.token.size(), request.token.begin());
@@ -157,6 +166,15 @@ std::shared_ptr<const CacheRequest> cacheRequest(const hearth_model& model,
     hearth::base::Sha256 hash;
     hash.update(request.token);
     hash.update(signature.data(), signature.size());
+    request.token = hash.finish();
+  }
+  if (imported.hasGivenShapes) {
+    std::string shapes;
+    for (const hearth::tflite::TensorInfo& input : imported.graph.inputs)
+      shapes += hearth::graph::describeDimensions(input.dimensions);
+    hearth::base::Sha256 hash;
+    hash.update(request.token);
+    hash.update(shapes.data(), shapes.size());
     request.token = hash.finish();
   }
   return std::make_shared<const CacheRequest>(std::move(request));
@@ -179,23 +197,33 @@ Result<CompilationOptions> runtimeOptions(const hearth_compile_options& options)
   return made;
 }
 
-Result<hearth::tflite::ImportedGraph> import(const hearth_model& model,
-                                             const hearth_compile_options& options) {
-  return model.file->importSignature(options.signature == nullptr ? "" : options.signature);
+Result<Imported> import(const hearth_model& model, const hearth_compile_options& options) {
+  using hearth::tflite::Shapes;
+  Imported made;
+  HEARTH_ASSIGN(made.graph, model.file->importSignature(
+                                options.signature == nullptr ? "" : options.signature,
+                                options.shape_count == 0 ? Shapes::kAsInFile : Shapes::kOpen));
+  if (options.shape_count == 0) return made;
+  auto given = hearth::api::giveShapes(options, &made.graph);
+  if (!given)
+    return std::unexpected(
+        std::move(given.error()).addContext("while giving the inputs other shapes"));
+  made.hasGivenShapes = *given;
+  return made;
 }
 
 Status compile(const hearth_model& model, const hearth_compile_options& options,
                hearth_compilation** out) {
   const auto begin = std::chrono::steady_clock::now();
-  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported, import(model, options));
+  HEARTH_ASSIGN(Imported all, import(model, options));
+  hearth::tflite::ImportedGraph& imported = all.graph;
   auto made = std::make_shared<CompiledSignature>();
   HEARTH_ASSIGN(made->inputs, describeTensors(imported.inputs));
   HEARTH_ASSIGN(made->outputs, describeTensors(imported.outputs));
   HEARTH_ASSIGN(CompilationOptions wanted, runtimeOptions(options));
   wanted.prepare.expectedInputs = expectedInputs(*imported.model, made->inputs);
   if (options.cache_dir != nullptr)
-    wanted.cache =
-        cacheRequest(model, imported.signatureKey, options.cache_dir, options.cache_token);
+    wanted.cache = cacheRequest(model, all, options.cache_dir, options.cache_token);
   HEARTH_ASSIGN(made->compilation, Compilation::create(imported.model, std::move(imported.states),
                                                        wanted, DeviceManager::shared()));
   made->device = made->compilation->deviceNames();
@@ -254,13 +282,13 @@ Status compileSignatures(const hearth_model& model, const hearth_compile_options
 
 Status explainStart(const hearth_model& model, const hearth_compile_options& options, char** json) {
   const auto begin = std::chrono::steady_clock::now();
-  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported, import(model, options));
+  HEARTH_ASSIGN(const Imported imported, import(model, options));
   HEARTH_ASSIGN(CompilationOptions wanted, runtimeOptions(options));
-  HEARTH_ASSIGN(const std::vector<Tensor> inputs, describeTensors(imported.inputs));
-  wanted.prepare.expectedInputs = expectedInputs(*imported.model, inputs);
+  HEARTH_ASSIGN(const std::vector<Tensor> inputs, describeTensors(imported.graph.inputs));
+  wanted.prepare.expectedInputs = expectedInputs(*imported.graph.model, inputs);
   hearth::runtime::StartRecord record;
   HEARTH_ASSIGN(record.report,
-                Compilation::explainStart(imported.model, wanted, DeviceManager::shared()));
+                Compilation::explainStart(imported.graph.model, wanted, DeviceManager::shared()));
   record.prepareMs = hearth::api::millisecondsSince(begin);
   *json = hearth::api::copyString(hearth::runtime::startJson(record, 2));
   return {};
@@ -268,11 +296,11 @@ Status explainStart(const hearth_model& model, const hearth_compile_options& opt
 
 Status explainCache(const hearth_model& model, const hearth_compile_options& options,
                     const char* folder, const uint8_t* token, char** json) {
-  HEARTH_ASSIGN(hearth::tflite::ImportedGraph imported, import(model, options));
+  HEARTH_ASSIGN(const Imported imported, import(model, options));
   HEARTH_ASSIGN(CompilationOptions wanted, runtimeOptions(options));
-  wanted.cache = cacheRequest(model, imported.signatureKey, folder, token);
+  wanted.cache = cacheRequest(model, imported, folder, token);
   HEARTH_ASSIGN(const std::vector<hearth::runtime::CacheExplanation> parts,
-                Compilation::explainCaches(imported.model, wanted, DeviceManager::shared()));
+                Compilation::explainCaches(imported.graph.model, wanted, DeviceManager::shared()));
   *json = hearth::api::copyString(hearth::runtime::explanationJson(parts));
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -27,10 +28,9 @@ uint64_t roundedUp(uint64_t bytes) {
 }
 
 template <typename Size>
-std::string tupleText(const std::vector<Size>& sizes, const char* zero) {
+std::string tupleText(const std::vector<Size>& sizes) {
   std::string text = "(";
-  for (size_t i = 0; i < sizes.size(); ++i)
-    text += (i == 0 ? "" : ", ") + (sizes[i] == 0 ? zero : std::to_string(sizes[i]));
+  for (size_t i = 0; i < sizes.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
   return text + (sizes.size() == 1 ? ",)" : ")");
 }
 
@@ -75,7 +75,8 @@ bool fitsIn(const std::vector<uint64_t>& shape, const std::vector<size_t>& order
 }
 
 // What makes an array of a wrong shape right, in a sentence with a space before it; else empty.
-std::string hintFor(const std::vector<uint64_t>& shape, const std::vector<uint32_t>& wanted) {
+std::string hintFor(const std::vector<uint64_t>& shape, const TensorInfo& tensor) {
+  const std::vector<uint32_t>& wanted = tensor.dimensions;
   if (wanted.empty()) return "";
   const std::span<const uint32_t> sample = std::span(wanted).subspan(1);
   const bool takesOne = wanted[0] <= 1;
@@ -98,6 +99,10 @@ std::string hintFor(const std::vector<uint64_t>& shape, const std::vector<uint32
     return " Its channels come first, the tensor's last: array.transpose(0, 2, 3, 1).";
   if (fitsIn(shape, {0, 3, 1, 2}, wanted))
     return " Its channels come last, the tensor's first: array.transpose(0, 3, 1, 2).";
+  const bool isSized = std::ranges::all_of(shape, [](uint64_t size) { return size != 0; });
+  if (shape.size() == wanted.size() && isSized)
+    return " compile(shapes={" + quoted(tensor) + ": " + tupleText(shape) +
+           "}) makes the model ready for this shape.";
   return "";
 }
 
@@ -117,7 +122,7 @@ void check(const Array& array, nb::handle object, const TensorInfo& tensor) {
   std::vector<uint64_t> shape;
   for (size_t i = 0; i < array.ndim(); ++i) shape.push_back(array.shape(i));
   refuse("The array for " + quoted(tensor) + " has the shape " + arrayShapeText(shape) +
-         ", the tensor " + shapeText(tensor.dimensions) + "." + hintFor(shape, tensor.dimensions));
+         ", the tensor " + shapeText(tensor) + "." + hintFor(shape, tensor));
 }
 
 // The capsule of an array with DLPack; None if it gives none.
@@ -217,12 +222,22 @@ const char* elementTypeName(hearth_type type) {
   return type == HEARTH_TYPE_INT4 ? "uint8" : typeName(type);
 }
 
-std::string shapeText(const std::vector<uint32_t>& dimensions) {
-  return tupleText(dimensions, "None");
+std::string shapeText(const TensorInfo& tensor) {
+  std::string text = "(";
+  for (size_t i = 0; i < tensor.dimensions.size(); ++i) {
+    text += i == 0 ? "" : ", ";
+    if (tensor.dimensions[i] != 0)
+      text += std::to_string(tensor.dimensions[i]);
+    else if (tensor.defaultDimensions[i] == 0)
+      text += "?";
+    else
+      text += "?=" + std::to_string(tensor.defaultDimensions[i]);
+  }
+  return text + (tensor.dimensions.size() == 1 ? ",)" : ")");
 }
 
 std::string arrayShapeText(const std::vector<uint64_t>& shape) {
-  return tupleText(shape, "0");
+  return tupleText(shape);
 }
 
 uint64_t bytesOf(hearth_type type, const std::vector<uint32_t>& dimensions) {

@@ -29,7 +29,7 @@ nanobind::dlpack::dtype elementType(hearth_type type);
 const char* elementTypeName(hearth_type type);
 
 // The shape of a tensor as Python's users write it: with None for what is not known before a run.
-std::string shapeText(const std::vector<uint32_t>& dimensions);
+std::string shapeText(const TensorInfo& tensor);
 // The shape of an array.
 std::string arrayShapeText(const std::vector<uint64_t>& shape);
 

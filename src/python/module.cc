@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hearth._hearth: the classes of the Python package.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,6 +103,7 @@ struct Options {
   std::optional<nb::bytes> cacheToken;
   uint64_t maxActivationBytes = 0;
   std::optional<double> timeout;
+  std::map<std::string, std::vector<uint32_t>> shapes;
 
   CompileOptions made() const {
     CompileOptions options;
@@ -114,6 +117,7 @@ struct Options {
     options.tuning = valueOf("tuning", tuning, kTunings);
     options.preference = valueOf("preference", preference, kPreferences);
     options.priority = valueOf("priority", priority, kPriorities);
+    options.shapes = shapes;
     options.cacheDir = cacheDir;
     if (cacheToken) {
       if (cacheToken->size() != options.cacheToken.size())
@@ -153,6 +157,10 @@ constexpr const char* kindOf(const std::optional<nb::bytes>&) {
   return "bytes";
 }
 
+constexpr const char* kindOf(const std::map<std::string, std::vector<uint32_t>>&) {
+  return "shapes by the names of inputs";
+}
+
 Options optionsOf(const nb::kwargs& given) {
   Options options;
   for (const auto& [key, value] : given) {
@@ -170,13 +178,13 @@ Options optionsOf(const nb::kwargs& given) {
         set("preference", options.preference) || set("priority", options.priority) ||
         set("max_activation_bytes", options.maxActivationBytes) ||
         set("timeout", options.timeout) || set("store", options.store) ||
-        set("weight_cache", options.weightCache) || set("cache_dir", options.cacheDir) ||
-        set("cache_token", options.cacheToken))
+        set("weight_cache", options.weightCache) || set("shapes", options.shapes) ||
+        set("cache_dir", options.cacheDir) || set("cache_token", options.cacheToken))
       continue;
     refuse("There is no option '" + name +
            "'. There are signature, device, threads, cache, store, store_bytes, weight_cache, "
            "preparation, tuning, preference, priority, cache_dir, cache_token, "
-           "max_activation_bytes and timeout.");
+           "max_activation_bytes, timeout and shapes.");
   }
   return options;
 }
@@ -218,9 +226,9 @@ class PyCompilation {
   std::shared_ptr<RunnerPool> pool_;
 };
 
-nb::tuple shapeOf(const TensorInfo& tensor) {
+nb::tuple shapeOf(const std::vector<uint32_t>& dimensions) {
   nb::list shape;
-  for (const uint32_t dimension : tensor.dimensions)
+  for (const uint32_t dimension : dimensions)
     shape.append(dimension == 0 ? nb::object(nb::none()) : nb::object(nb::int_(dimension)));
   return nb::tuple(shape);
 }
@@ -234,7 +242,7 @@ nb::tuple tensorsOf(const std::vector<TensorInfo>& tensors) {
 // `shape`: as the tensor has it, in place of None with any size.
 nb::object emptyArray(const TensorInfo& tensor, const std::vector<uint64_t>& shape) {
   const std::string wanted =
-      "The tensor '" + tensor.name + "' has the shape " + shapeText(tensor.dimensions) + ", not ";
+      "The tensor '" + tensor.name + "' has the shape " + shapeText(tensor) + ", not ";
   std::vector<uint32_t> dimensions;
   bool fits = shape.size() == tensor.dimensions.size();
   for (size_t i = 0; fits && i < shape.size(); ++i) {
@@ -266,7 +274,14 @@ NB_MODULE(_hearth, module) {
       .def_prop_ro(
           "dtype", [](const TensorInfo& tensor) { return elementTypeName(tensor.type); },
           "NumPy's name of the elements' type.")
-      .def_prop_ro("shape", shapeOf, "None stands for a dimension that only a run knows.")
+      .def_prop_ro(
+          "shape", [](const TensorInfo& tensor) { return shapeOf(tensor.dimensions); },
+          "None stands for a dimension that only a run knows.")
+      .def_prop_ro(
+          "default_shape",
+          [](const TensorInfo& tensor) { return shapeOf(tensor.defaultDimensions); },
+          "`shape`, with what the model file was written with in place of None, often 1.")
+      .def_prop_ro("_shape_text", shapeText)
       .def_ro("scale", &TensorInfo::scale, "0 = not quantised.")
       .def_ro("zero_point", &TensorInfo::zeroPoint)
       .def_ro("alignment", &TensorInfo::alignment)

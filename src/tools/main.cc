@@ -12,6 +12,7 @@
 #include "tools/cache_command_line.h"
 #include "tools/commands.h"
 #include "tools/custom_operators.h"
+#include "tools/input_shapes.h"
 #include "tools/load_model.h"
 #include "tools/nearest_word.h"
 
@@ -107,6 +108,9 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
       ->type_name("NAME");
   app->add_option("--signature", options->signature, "Entry point of the model (the first)")
       ->type_name("KEY");
+  app->add_option("--shape", options->shapes, kShapeHelp)
+      ->allow_extra_args(false)
+      ->type_name("NAME=N,N,...");
   app->add_option("--threads", options->threads,
                   "Threads to use (HEARTH_THREADS, else the device's choice)")
       ->check(CLI::Range(0u, kMaxThreads))

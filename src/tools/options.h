@@ -31,6 +31,7 @@ struct RunOptions {
   std::string overlay;
   std::string device;
   std::string signature;
+  std::vector<std::string> shapes;  // NAME=N,N,… of inputs
   std::optional<Normalization> normalization;
   uint32_t threads = 0;
   std::string preparation;  // whole or just-in-time; empty = what the environment sets

@@ -15,6 +15,7 @@
 #include "tools/classification.h"
 #include "tools/commands.h"
 #include "tools/detection.h"
+#include "tools/input_shapes.h"
 #include "tools/key_points.h"
 #include "tools/load_model.h"
 #include "tools/media/drawing.h"
@@ -128,6 +129,7 @@ Outcome<void> Session::prepare(RunReport* report) {
   options.cache = cachePolicy(options_.store.mode);
   options.storeBytes = options_.store.maxBytes;
   options.weightCache = options_.store.weightCache;
+  HEARTH_ASSIGN(options.shapes, parseInputShapes(options_.shapes));
   options.cacheDir = options_.cacheDir;
   HEARTH_ASSIGN(options.cacheToken, parseCacheToken(options_.token));
   try {

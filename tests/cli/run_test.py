@@ -34,6 +34,18 @@ class RunTest(DataTest):
             self.assertEqual(scores, sorted(scores, reverse=True))
             self.assertLess(scores[0], 1)
 
+    def testTakesAnotherShape(self):
+        model = self.model("mobilenet_v1_0.25_128_quant")
+        for given in ("input=3,128,128,3", "3,128,128,3"):
+            result = self.json("run", model, "--random-input", 1, "--shape", given)
+            self.assertEqual(result["outputs"][0]["shape"], [3, 1001])
+        for given, code, text in (("imge=3,128,128,3", 2, '"input"'), ("input=3,128", 1, "has 4"),
+                                  ("input=3,0,128,3", 2, "NAME=N"),
+                                  ("input=1,256,256,3", 1, "RESHAPE")):
+            run = self.hearth("run", model, "--random-input", 1, "--shape", given)
+            self.assertEqual(run.returncode, code, run.stderr)
+            self.assertIn(text, run.stderr)
+
     def testNormalizesAndShiftsLabels(self):
         # There are 1000 classes, but the list begins with a background class.
         result = self.json(

@@ -364,6 +364,32 @@ class PackageTest(unittest.TestCase):
                                         r"has the shape \(1, 28, 28, 1\), not "):
                 tensor.empty(shape)
 
+    def testAModelTakesOtherShapes(self):
+        digits = (0, 2, 3, 5)
+        batch = np.concatenate([picture(digit) for digit in digits])
+        with self.assertRaisesRegex(ValueError, r"compile\(shapes=\{'image': \(4, 28, 28, 1\)\}\)"):
+            self.compiled.run(batch)
+        for device in ("cpu", "nnapi-reference"):
+            one = self.model.compile(store=self.store, device=device)
+            four = self.model.compile(store=self.store, device=device,
+                                      shapes={"image": np.array(batch.shape)})
+            self.assertEqual(four.inputs[0].empty().shape, batch.shape)
+            scores = four.run(batch)["probabilities"]
+            self.assertEqual(tuple(scores.argmax(axis=1)), digits)
+            alone = [one.run(picture(digit))["probabilities"] for digit in digits]
+            np.testing.assert_allclose(scores, np.concatenate(alone), rtol=0, atol=1e-6)
+        again = pickle.loads(pickle.dumps(four))
+        self.assertEqual(again.outputs[0].shape, (4, 10))
+        for shapes, sentence in (({"imge": (4, 28, 28, 1)}, 'There is no input "imge".* "image"'),
+                                 ({"image": (28, 28)}, "has 2 dimensions; the input has 4"),
+                                 ({"image": (-1, 28, 28, 1)}, "a dimension that is not from 1"),
+                                 ({"image": (1 << 32, 28, 28, 1)}, "a dimension that is not from 1"),
+                                 ({"image": "4"}, "not a sequence of numbers"),
+                                 ((4, 28, 28, 1), "maps names of inputs to shapes"),
+                                 ({"image": (1, 56, 56, 1)}, "FULLY_CONNECTED .* rows of 1176")):
+            with self.assertRaisesRegex(hearth.Error, sentence):
+                self.model.compile(store=self.store, shapes=shapes)
+
     def testARunKeepsItsArraysAndItsExecution(self):
         execution = self.compiled.create_execution()
         x = picture(8)

@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
     cache_token: bytes | None
     max_activation_bytes: int | None
     timeout: float | None
+    shapes: Mapping[str, Sequence[int]] | None
 
 class Tuning(TypedDict):
     state: Literal["off", "measuring", "measured", "recalled"]
@@ -129,6 +130,8 @@ class Tensor:
     def dtype(self) -> str: ...
     @property
     def shape(self) -> tuple[int | None, ...]: ...
+    @property
+    def default_shape(self) -> tuple[int | None, ...]: ...
     @property
     def scale(self) -> float: ...
     @property

@@ -41,7 +41,7 @@ class _Compilation:
 
     def __repr__(self):
         def text(tensors):
-            return ", ".join(f"{tensor.name!r} {tensor.dtype}{tensor.shape}" for tensor in tensors)
+            return ", ".join(f"{tensor.name!r} {tensor.dtype}{tensor._shape_text}" for tensor in tensors)
         return f"<hearth.Compilation on {self.device}, {text(self.inputs)} -> {text(self.outputs)}>"
 
 
@@ -89,22 +89,22 @@ class _Run:
 class _Tensor:
     def empty(self, shape=None):
         """A new array, filled with zeros, that runs use in place. `shape` says the size of
-        dimensions that the tensor does not know."""
+        dimensions that the tensor does not know; without it they have their defaults."""
         if shape is None:
-            if None in self.shape:
-                raise InvalidArgument(
-                    f"The shape of '{self.name}' is {self.shape}: give one without None.")
-            shape = self.shape
+            if None in self.default_shape:
+                raise InvalidArgument(f"The shape of '{self.name}' is {self._shape_text}: give one "
+                                      "without unknown sizes.")
+            shape = self.default_shape
         sizes = [operator.index(size) for size in shape] if hasattr(shape, "__iter__") \
             else [operator.index(shape)]
         if not all(0 <= size < 1 << 64 for size in sizes):
             raise InvalidArgument(
-                f"The tensor '{self.name}' has the shape {self.shape}, not {tuple(sizes)}.")
+                f"The tensor '{self.name}' has the shape {self._shape_text}, not {tuple(sizes)}.")
         return self._empty(sizes)
 
     def __repr__(self):
         scale = f" scale {self.scale:.6g} zero point {self.zero_point}" if self.scale else ""
-        return f"<hearth.Tensor {self.name!r} {self.dtype}{self.shape}{scale}>"
+        return f"<hearth.Tensor {self.name!r} {self.dtype}{self._shape_text}{scale}>"
 
 
 class _Device:

@@ -1,19 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of compile(), for people who look at it and for the library's module."""
 
+import collections.abc
 import inspect
+import operator
 import os
+
+from .errors import InvalidArgument
 
 _NAMES = ("device", "threads", "cache", "store", "store_bytes", "weight_cache", "preparation",
           "tuning", "preference", "priority", "cache_dir", "cache_token", "max_activation_bytes",
-          "timeout")
+          "timeout", "shapes")
 _PATHS = ("store", "weight_cache", "cache_dir")
+
+
+def _shape(name, given):
+    try:
+        sizes = [operator.index(size) for size in given]
+    except TypeError:
+        raise InvalidArgument(f"The shape {given!r} of {name!r} is not a sequence of numbers.") from None
+    if not all(1 <= size < 1 << 32 for size in sizes):
+        raise InvalidArgument(f"The shape {tuple(sizes)} of {name!r} has a dimension that is not "
+                              "from 1 to 4294967295.")
+    return sizes
+
+
+def _shapes(given):
+    if not isinstance(given, collections.abc.Mapping):
+        raise InvalidArgument(f"shapes is {given!r}. It maps names of inputs to shapes, for instance "
+                              "{'image': (4, 224, 224, 3)}.")
+    return {name: _shape(name, shape) for name, shape in given.items()}
 
 
 def native(options):
     """The options as the library's module takes them."""
-    return {name: os.fsdecode(value) if name in _PATHS and value is not None else value
-            for name, value in options.items()}
+    made = dict(options)
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name in _PATHS:
+            made[name] = os.fsdecode(value)
+        elif name == "shapes":
+            made[name] = _shapes(value)
+    return made
 
 
 def shown(method):

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/given_shapes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/handles.h"
+#include "base/format.h"
+#include "ops/specialized_model.h"
+
+namespace hearth::api {
+namespace {
+
+using graph::Dimensions;
+using tflite::TensorInfo;
+
+// How many names a message lists.
+constexpr size_t kMostNames = 20;
+
+std::string namesOf(const std::vector<TensorInfo>& inputs) {
+  std::string names;
+  for (size_t i = 0; i < inputs.size() && i < kMostNames; ++i)
+    names += base::formatText("{}\"{}\"", i == 0 ? "" : ", ", inputs[i].name);
+  if (inputs.size() > kMostNames)
+    names += base::formatText(" and {} more", inputs.size() - kMostNames);
+  return inputs.empty() ? "none" : names;
+}
+
+Result<size_t> findInput(const std::vector<TensorInfo>& inputs, std::string_view name) {
+  if (name.empty()) {
+    if (inputs.size() == 1) return 0;
+    return fail(ErrorCode::kNotFound,
+                "A shape names no input, and the model has {} inputs; they are: {}.", inputs.size(),
+                namesOf(inputs));
+  }
+  for (const auto member : {&TensorInfo::name, &TensorInfo::tensorName})
+    if (const auto found = std::ranges::find(inputs, name, member); found != inputs.end())
+      return static_cast<size_t>(found - inputs.begin());
+  return fail(ErrorCode::kNotFound, "There is no input \"{}\" to give a shape to; there are: {}.",
+              name, namesOf(inputs));
+}
+
+// The shape of the file, with what it was written with in place of unknown dimensions.
+Dimensions defaultDimensions(const TensorInfo& input) {
+  Dimensions dimensions = input.dimensions;
+  if (dimensions.empty() && !input.isRankZeroTensor) return input.fileDimensions;
+  for (size_t i = 0; i < dimensions.size() && i < input.fileDimensions.size(); ++i)
+    if (dimensions[i] == 0) dimensions[i] = input.fileDimensions[i];
+  return dimensions;
+}
+
+Status checkShape(const TensorInfo& input, const Dimensions& given) {
+  const std::string text = graph::describeDimensions(given);
+  const bool isOfAnyRank = input.dimensions.empty() && !input.isRankZeroTensor;
+  if (!isOfAnyRank && given.size() != input.dimensions.size())
+    return fail(ErrorCode::kBadData,
+                "The shape {} for the input \"{}\" has {} dimension{}; the input has {}, {}.", text,
+                input.name, given.size(), given.size() == 1 ? "" : "s", input.dimensions.size(),
+                graph::describeDimensions(defaultDimensions(input)));
+  if (std::ranges::contains(given, 0u))
+    return fail(ErrorCode::kBadData,
+                "The shape {} for the input \"{}\" has a dimension of 0; each is at least 1.", text,
+                input.name);
+  graph::Operand sized;
+  sized.type = input.type;
+  sized.dimensions = given;
+  if (!given.empty() && !graph::byteSize(sized))
+    return fail(ErrorCode::kBadData, "The shape {} for the input \"{}\" is too large.", text,
+                input.name);
+  return {};
+}
+
+// All shapes of the inputs, given or those of the file.
+Result<std::vector<Dimensions>> readShapes(const hearth_compile_options& options,
+                                           const std::vector<TensorInfo>& inputs) {
+  std::vector<std::optional<Dimensions>> given(inputs.size());
+  const auto* next = reinterpret_cast<const std::byte*>(options.shapes);
+  const size_t stride = options.shapes->size;
+  for (size_t i = 0; i < options.shape_count; ++i, next += stride) {
+    hearth_input_shape shape{};
+    HEARTH_TRY(readSized(*reinterpret_cast<const hearth_input_shape*>(next),
+                         sizeof(hearth_input_shape), "shapes", &shape));
+    if (i != 0 && reinterpret_cast<const hearth_input_shape*>(next)->size != stride)
+      return fail(ErrorCode::kBadData, "The shapes have different sizes.");
+    if (shape.dimensions == nullptr && shape.rank != 0) return nullArgument("dimensions");
+    HEARTH_ASSIGN(const size_t input, findInput(inputs, shape.name == nullptr ? "" : shape.name));
+    if (given[input])
+      return fail(ErrorCode::kBadData, "The input \"{}\" has two shapes.", inputs[input].name);
+    const size_t rank = std::min<size_t>(shape.rank, 64);
+    given[input].emplace(shape.dimensions, shape.dimensions + rank);
+    HEARTH_TRY(checkShape(inputs[input], *given[input]));
+  }
+  std::vector<Dimensions> shapes;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    shapes.push_back(given[i] ? *std::move(given[i]) : defaultDimensions(inputs[i]));
+  return shapes;
+}
+
+// The shapes of the clients' inputs and behind them those of the states.
+std::vector<Dimensions> withStates(const graph::Model& model, std::vector<Dimensions> shapes) {
+  const graph::Subgraph& main = model.main();
+  for (size_t i = shapes.size(); i < main.inputs.size(); ++i)
+    shapes.push_back(main.operands[main.inputs[i]].dimensions);
+  return shapes;
+}
+
+bool fits(const Dimensions& declared, const Dimensions& given) {
+  if (declared.empty()) return true;
+  for (size_t i = 0; i < declared.size(); ++i)
+    if (declared[i] != 0 && declared[i] != given[i]) return false;
+  return true;
+}
+
+// A model with unknown dimensions, which the shapes only complete.
+Result<std::shared_ptr<const graph::Model>> complete(const graph::Model& model,
+                                                     const std::vector<Dimensions>& shapes) {
+  auto made = ops::specialize(model, withStates(model, shapes));
+  if (made) return made->model;
+  if (made.error().code() != ErrorCode::kUnsupported)
+    return std::unexpected(std::move(made.error()));
+  // Some shape depends on values: the rest stays as it is.
+  auto open = std::make_shared<graph::Model>(model);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    graph::Operand& input = open->main().operands[open->main().inputs[i]];
+    input.dimensions = shapes[i];
+    input.isRankZeroTensor = shapes[i].empty();
+  }
+  return open;
+}
+
+Result<std::shared_ptr<const graph::Model>> modelFor(const tflite::ImportedGraph& graph,
+                                                     const std::vector<Dimensions>& shapes) {
+  bool isComplete = ops::hasUnknownInputs(*graph.model);
+  std::vector<Dimensions> defaults;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    isComplete = isComplete && fits(graph.inputs[i].dimensions, shapes[i]);
+    defaults.push_back(defaultDimensions(graph.inputs[i]));
+  }
+  if (isComplete) return complete(*graph.model, shapes);
+  return ops::resize(*graph.model, defaults, shapes);
+}
+
+// States that have more rows begin with more of the same.
+void repeatInitialValues(const graph::Model& model, std::vector<graph::StatePair>* states) {
+  for (graph::StatePair& state : *states) {
+    std::vector<uint8_t>& value = state.initialValue;
+    const auto bytes = graph::byteSize(model.main().operands[model.main().inputs[state.input]]);
+    if (!bytes || value.empty() || *bytes % value.size() != 0) continue;
+    const size_t once = value.size();
+    for (uint64_t repeats = *bytes / once; repeats > 1; --repeats)
+      value.insert(value.end(), value.begin(), value.begin() + static_cast<ptrdiff_t>(once));
+  }
+}
+
+}  // namespace
+
+Result<bool> giveShapes(const hearth_compile_options& options, tflite::ImportedGraph* graph) {
+  HEARTH_ASSIGN(const std::vector<Dimensions> shapes, readShapes(options, graph->inputs));
+  bool isAsBefore = true;
+  for (size_t i = 0; i < shapes.size(); ++i)
+    isAsBefore = isAsBefore && shapes[i] == graph->inputs[i].dimensions;
+  if (isAsBefore) return false;
+  HEARTH_ASSIGN(graph->model, modelFor(*graph, shapes));
+  const graph::Subgraph& main = graph->model->main();
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    graph->inputs[i].dimensions = shapes[i];
+    graph->inputs[i].isRankZeroTensor = shapes[i].empty();
+  }
+  for (size_t i = 0; i < graph->outputs.size(); ++i) {
+    const graph::Operand& output = main.operands[main.outputs[i]];
+    graph->outputs[i].dimensions = output.dimensions;
+    graph->outputs[i].isRankZeroTensor = output.isRankZeroTensor;
+  }
+  repeatInitialValues(*graph->model, &graph->states);
+  return true;
+}
+
+}  // namespace hearth::api
