@@ -268,6 +268,35 @@ class InterpreterTest(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "not ready"):
             interpreter.invoke()
 
+    def testFixedShapesAreResizedAndKept(self):
+        interpreter = self.allocated()
+        detail, = interpreter.get_input_details()
+        last = interpreter.get_output_details()[0]["index"]
+        images = np.random.default_rng(7).standard_normal((5, 28, 28, 1)).astype(np.float32)
+        single = hearth.Model(DIGITS).compile(threads=1)
+        prepared = {}
+        for batch in (3, 1, 3, 5, 1, 5):
+            interpreter.resize_tensor_input(detail["index"], [batch, 28, 28, 1])
+            interpreter.allocate_tensors()
+            self.assertEqual(interpreter.get_output_details()[0]["shape"].tolist(), [batch, 10])
+            interpreter.set_tensor(detail["index"], images[:batch])
+            interpreter.invoke()
+            scores = interpreter.get_tensor(last)
+            for image, row in zip(images, scores):
+                np.testing.assert_array_equal(row, single.run(image[np.newaxis])["probabilities"][0])
+            compilation = interpreter._primary._compilation
+            self.assertIs(prepared.setdefault(batch, compilation), compilation)
+        runner = interpreter.get_signature_runner()
+        np.testing.assert_array_equal(runner(image=images)["probabilities"], scores)
+        interpreter.resize_tensor_input(detail["index"], [1, 28, 28])
+        with self.assertRaisesRegex(RuntimeError, "dimension"):
+            interpreter.allocate_tensors()
+        with self.assertRaisesRegex(RuntimeError, "not ready"):
+            interpreter.invoke()
+        interpreter.resize_tensor_input(detail["index"], [1, 28, 28, 1])
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+
     def testShapesOfOutputsAreKnownBeforeARun(self):
         interpreter = Interpreter(model_path=OPEN_SIZE)
         interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], [1, 9, 14, 3])
@@ -436,6 +465,18 @@ class CompiledModelTest(unittest.TestCase):
             expected = execution.run(x)["y0"]
             self.assertEqual(outputs[0].get_tensor_details()["shape"], list(expected.shape))
             np.testing.assert_array_equal(outputs[0].read(expected.size, np.float32), expected.ravel())
+
+    def testFixedShapesAreResized(self):
+        model = CompiledModel.from_file(DIGITS)
+        model.resize_input_tensor(0, [3, 28, 28, 1], strict=False)
+        inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+        self.assertEqual(outputs[0].get_tensor_details()["shape"], [3, 10])
+        x = np.random.default_rng(8).standard_normal((3, 28, 28, 1)).astype(np.float32)
+        inputs[0].write(x)
+        model.run_by_index(0, inputs, outputs)
+        single = hearth.Model(DIGITS).compile(threads=1)
+        expected = np.concatenate([single.run(image[np.newaxis])["probabilities"] for image in x])
+        np.testing.assert_array_equal(outputs[0].read(30, np.float32), expected.ravel())
 
     def testMistakesAreSentences(self):
         model = CompiledModel.from_file(DIGITS, options=Options(cpu_options=CpuOptions(num_threads=2)))

@@ -10,6 +10,8 @@ from .. import errors
 from .._model import Model
 from ._file import OPAQUE, TYPES
 
+# As many choices of shapes are kept ready.
+_MOST_PREPARED = 8
 _NULL = "Tensor data is null. Run allocate_tensors() first"
 _TYPE_NAMES = {np.dtype(dtype): name for dtype, name in TYPES.values() if name not in (*OPAQUE, "INT4")}
 
@@ -29,8 +31,11 @@ class Graph:
         # Shapes of outputs that only a run has told, by tensor.
         self._learnt = {}
         self._is_learning_done = False
+        # The compilation for the present shapes, and those for the last few choices of shapes that the
+        # file does not have, by these shapes.
         self._compilation = None
         self._execution = None
+        self._prepared = {}
         self._is_ready = False
         # By tensor: the inputs and outputs.
         self._arrays = {}
@@ -85,12 +90,10 @@ class Graph:
         self._ensure_no_views()
         if self._is_ready:
             return
-        was_prepared = self._execution is not None
         self.prepare()
         arrays = [self._input_array(index, tensor)
                   for index, tensor in zip(self.inputs, self._compilation.inputs)]
-        if was_prepared:
-            self._execution._reset_state()
+        self._execution._reset_state()
         self._learnt = {}
         self._is_learning_done = False
         self._input_arrays = arrays
@@ -103,11 +106,18 @@ class Graph:
         self._is_ready = True
 
     def prepare(self):
-        """Compiles the subgraph, without memory for inputs and outputs."""
-        if self._compilation is None:
-            self._compile()
-        if self._execution is None:
-            self._execution = self._compilation.create_execution()
+        """Compiles the subgraph for the present shapes, without memory for inputs and outputs."""
+        shapes = self._changed_shapes()
+        key = tuple(shapes.items())
+        prepared = self._prepared.pop(key, None)
+        if prepared is None:
+            compilation = self._compiled(shapes)
+            prepared = compilation, compilation.create_execution()
+        # The last one that was used is the last one in the dictionary.
+        self._prepared[key] = prepared
+        if len(self._prepared) > _MOST_PREPARED:
+            del self._prepared[next(iter(self._prepared))]
+        self._compilation, self._execution = prepared
 
     @property
     def devices(self):
@@ -115,13 +125,17 @@ class Graph:
         return self._compilation.device.split(", ")
 
     def run(self, inputs, outputs):
-        """Runs with arrays of the caller: `inputs` in the order of the subgraph, `outputs` by tensor.
-        Returns those of `outputs` whose size only the run knows."""
+        """Runs what prepare() has compiled with arrays of the caller: `inputs` in the order of the
+        subgraph, `outputs` by tensor. Returns those of `outputs` whose size only the run knows."""
         given = [None if None in tensor.shape else outputs.get(index)
                  for index, tensor in zip(self._output_tensors, self._compilation.outputs)]
         results = self._execution._run(inputs, given, None)
         return {index: result for index, array, result in zip(self._output_tensors, given, results)
                 if array is None and index in outputs}
+
+    def output_shape(self, index):
+        """The shape of an output as it is compiled: None stands for what only a run knows."""
+        return self._compilation.outputs[self._output_tensors.index(index)].shape
 
     def empty(self, index):
         """A new array for an input or output in its present shape."""
@@ -201,39 +215,49 @@ class Graph:
         raise ValueError(f"{_NULL}. Intermediate tensors have data only with "
                          "experimental_preserve_all_tensors=True")
 
-    def _compile(self):
+    def _compiled(self, shapes):
         outputs = self.outputs
-        key = next((key for key, signature in self._file.signatures.items()
-                    if signature.subgraph == self._index), None)
+        key, _ = self._signature()
         model = self._model
         if self._preserves_all:
             outputs = outputs + [index for index in self._subgraph.computed()
                                  if index not in outputs and self._is_kept(self._subgraph.tensor(index))]
             model = Model.from_bytes(self._file.without_signatures(self._index, outputs))
-            key = None
         elif key is None and self._index != 0:
             raise RuntimeError(f"Subgraph {self._index} has no signature, so it cannot be run by itself.")
         elif key is None and self._file.signatures:
             model = Model.from_bytes(self._file.without_signatures(0))
-        self._refuse_fixed_shapes()
-        self._compilation = model.compile(key, **self._options)
+        options = {**self._options, "shapes": shapes} if shapes else self._options
+        compilation = model.compile(key, **options)
         # A signature with several names for an output has it once more for each of them, at the end.
-        more = len(self._compilation.outputs) - len(outputs)
+        more = len(compilation.outputs) - len(outputs)
         self._output_tensors = outputs + [-1] * more
+        return compilation
 
     @staticmethod
     def _is_kept(tensor):
         return tensor.dtype is not None and tensor.type_name not in OPAQUE and not tensor.is_variable
 
-    def _refuse_fixed_shapes(self):
-        for index, shape in self._resized.items():
-            tensor = self.tensor(index)
-            signature = tensor.shape_signature if len(tensor.shape_signature) else tensor.shape
-            if len(signature) != len(shape) or any(known not in (-1, size)
-                                                   for known, size in zip(signature, shape)):
-                raise RuntimeError(
-                    f"The input {index} ('{tensor.name}') has the fixed shape {signature.tolist()}, so it "
-                    f"cannot become {shape.tolist()}. Convert the model with an open dimension.")
+    def _signature(self):
+        """(key, signature) by which the library compiles the subgraph; (None, None) without one."""
+        if self._preserves_all:
+            return None, None
+        return next(((key, signature) for key, signature in self._file.signatures.items()
+                     if signature.subgraph == self._index), (None, None))
+
+    def _changed_shapes(self):
+        """{name: shape} of all inputs if one of them has another shape than the file allows; else {}."""
+        if all(self._is_of_file(index, shape) for index, shape in self._resized.items()):
+            return {}
+        _, signature = self._signature()
+        names = {} if signature is None else {index: name for name, index in signature.inputs.items()}
+        return {names.get(index) or self.tensor(index).name: tuple(self.shape(index).tolist())
+                for index in self.inputs}
+
+    def _is_of_file(self, index, shape):
+        tensor = self.tensor(index)
+        known = tensor.shape_signature if len(tensor.shape_signature) else tensor.shape
+        return len(known) == len(shape) and all(size in (-1, given) for size, given in zip(known, shape))
 
     def _input_array(self, index, tensor):
         """The array that the input has, if its shape is the same; else a new one."""

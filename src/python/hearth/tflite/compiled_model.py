@@ -170,6 +170,7 @@ class CompiledModel:
     def _run(self, signature, inputs, outputs):
         graph = self._graph(signature)
         arrays = [self._input(graph, index, inputs[index].array) for index in graph.inputs]
+        graph.prepare()
         targets = {}
         for index, buffer in outputs:
             targets.setdefault(index, buffer.array)
@@ -206,13 +207,13 @@ class CompiledModel:
         if array.dtype != tensor.dtype:
             raise RuntimeError(f"The buffer of output {index} has {array.dtype}, the tensor "
                                f"{np.dtype(tensor.dtype)}.")
-        signature = tensor.shape_signature if len(tensor.shape_signature) else tensor.shape
-        size = np.prod(signature, dtype=np.int64)
-        if -1 in signature or array.shape == tuple(signature):
+        shape = graph.output_shape(index)
+        if None in shape or array.shape == shape:
             return array
+        size = np.prod(shape, dtype=np.int64)
         if array.size < size:
             raise RuntimeError(f"The buffer of output {index} has {array.size} elements, the tensor {size}.")
-        return array.reshape(-1)[:size].reshape(signature)
+        return array.reshape(-1)[:size].reshape(shape)
 
     def _graph(self, signature):
         self._ensure_open()
