@@ -133,13 +133,22 @@ class Graph:
         return {index: result for index, array, result in zip(self._output_tensors, given, results)
                 if array is None and index in outputs}
 
+    def compiled_shape(self, index):
+        """The present shape of an input or output, once the subgraph is prepared. Only outputs with open
+        dimensions take memory for all of them, and a run, to tell it."""
+        if index not in self.inputs and None not in self.output_shape(index):
+            return list(self.output_shape(index))
+        if index not in self.inputs:
+            self.allocate()
+        return self.shape(index).tolist()
+
     def output_shape(self, index):
         """The shape of an output as it is compiled: None stands for what only a run knows."""
         return self._compilation.outputs[self._output_tensors.index(index)].shape
 
     def empty(self, index):
         """A new array for an input or output in its present shape."""
-        shape = self.shape(index).tolist()
+        shape = self.compiled_shape(index)
         for tensors, described in ((self.inputs, self._compilation.inputs),
                                    (self._output_tensors, self._compilation.outputs)):
             if index in tensors:

@@ -225,21 +225,22 @@ class CompiledModel:
 
     def _buffer(self, signature, index):
         graph = self._graph(signature)
-        graph.allocate()
+        graph.prepare()
         return TensorBuffer(graph.empty(index))
 
     def _details(self, signature, tensors):
         graph = self._graph(signature)
-        graph.allocate()
+        graph.prepare()
         return {name: {"name": graph.tensor(index).name, "index": index,
                        "dtype": np.dtype(graph.tensor(index).dtype).name,
-                       "shape": graph.shape(index).tolist()} for name, index in tensors.items()}
+                       "shape": graph.compiled_shape(index)} for name, index in tensors.items()}
 
     def _requirements(self, signature, tensors, place, kind):
         index = _at(tensors, place, kind)
         graph = self._graph(signature)
-        graph.allocate()
-        return {"buffer_size": graph.empty(index).nbytes, "supported_types": [_HOST_MEMORY]}
+        graph.prepare()
+        size = np.prod(graph.compiled_shape(index), dtype=np.int64) * np.dtype(graph.tensor(index).dtype).itemsize
+        return {"buffer_size": int(size), "supported_types": [_HOST_MEMORY]}
 
     def _by_index(self, index):
         self._ensure_open()
