@@ -263,7 +263,7 @@ Runner::Runner(std::shared_ptr<const Compiled> compiled)
       }()),
       binding_(*compiled_) {}
 
-void Runner::runBound(Arguments& arguments, std::optional<double> timeout, From from) {
+void Runner::runWith(Arguments& arguments, std::optional<double> timeout, From from) {
   const auto limit = duration(timeout);
   // Each failure for want of room tells the size of at least one more output.
   for (size_t tries = 0;; ++tries) {
@@ -286,8 +286,26 @@ nb::object Runner::run(nb::handle inputs, nb::handle outputs, std::optional<doub
   const Turn turn(*this);
   Arguments arguments(compiled_, inputs, outputs);
   arguments.bind(*execution_, binding_);
-  runBound(arguments, timeout, from);
+  runWith(arguments, timeout, from);
   return arguments.take(*execution_, binding_);
+}
+
+void Runner::bind(nb::handle inputs, nb::handle outputs) {
+  const Turn turn(*this);
+  Arguments arguments(compiled_, inputs, outputs);
+  arguments.bind(*execution_, binding_);
+  bound_.emplace(std::move(arguments));
+}
+
+void Runner::runBound() {
+  const Turn turn(*this);
+  if (!bound_) {
+    setError(HEARTH_BAD_STATE, "The execution has no arrays that are bound.");
+    throw nb::python_error();
+  }
+  // Other runs may have bound other arrays.
+  bound_->bind(*execution_, binding_);
+  runWith(*bound_, std::nullopt, From::kPresentState);
 }
 
 void Runner::resetState() {
@@ -299,6 +317,7 @@ void Runner::resetState() {
 void Runner::close() {
   if (!execution_) return;
   const Turn turn(*this);
+  bound_.reset();
   std::optional<Execution> closed;
   closed.swap(execution_);
   const Unlocked unlocked;
@@ -372,7 +391,7 @@ nb::object Run::wait(std::optional<double> timeout) {
     if (ending == Ending::kTooSmall && hasTurn_) {
       arguments_.grow(*runner_->execution_);
       arguments_.bind(*runner_->execution_, runner_->binding_);
-      runner_->runBound(arguments_, timeout_, Runner::From::kPresentState);
+      runner_->runWith(arguments_, timeout_, Runner::From::kPresentState);
     }
     if (!result_.is_valid()) result_ = arguments_.take(*runner_->execution_, runner_->binding_);
   } catch (...) {

@@ -89,6 +89,10 @@ class Runner : public std::enable_shared_from_this<Runner> {
 
   nanobind::object run(nanobind::handle inputs, nanobind::handle outputs,
                        std::optional<double> timeout, From from);
+  // Keeps arrays for runBound(), which has less to do than run(). All outputs are given.
+  void bind(nanobind::handle inputs, nanobind::handle outputs);
+  // Runs with the arrays of the last bind(), from the present state.
+  void runBound();
   void resetState();
   // Frees the execution; later calls raise BadState.
   void close();
@@ -98,11 +102,12 @@ class Runner : public std::enable_shared_from_this<Runner> {
   friend class Run;
   class Turn;
   // The same with the arguments bound, until no output is too small. Without the GIL.
-  void runBound(Arguments& arguments, std::optional<double> timeout, From from);
+  void runWith(Arguments& arguments, std::optional<double> timeout, From from);
 
   const std::shared_ptr<const Compiled> compiled_;
   std::optional<Execution> execution_;
   Binding binding_;
+  std::optional<Arguments> bound_;
   std::atomic<bool> isBusy_ = false;
 };
 

@@ -323,6 +323,8 @@ NB_MODULE(_hearth, module) {
             return std::make_unique<Run>(runner, inputs, outputs, timeout);
           },
           nb::arg().none(), nb::arg().none(), nb::arg().none())
+      .def("_bind", &Runner::bind)
+      .def("_run_bound", &Runner::runBound)
       .def("_reset_state", &Runner::resetState)
       .def("close", &Runner::close, "Frees it. It must not be running.")
       .def_prop_ro("statistics", &Runner::statistics);

@@ -103,6 +103,8 @@ class Graph:
         self._arrays = {index: array for index, array in zip(self._output_tensors, self._output_arrays)
                         if array is not None}
         self._arrays.update(zip(self.inputs, arrays))
+        if not self._has_open_outputs:
+            self._execution._bind(self._input_arrays, self._output_arrays)
         self._is_ready = True
 
     def prepare(self):
@@ -160,9 +162,10 @@ class Graph:
             raise RuntimeError("Invoke called on model that is not ready. Run allocate_tensors() first.")
         if self._viewed:
             self._ensure_no_views()
-        results = self._execution._run(self._input_arrays, self._output_arrays, None)
         if self._has_open_outputs:
-            self._take(results)
+            self._take(self._execution._run(self._input_arrays, self._output_arrays, None))
+        else:
+            self._execution._run_bound()
 
     def reset_state(self):
         if self._execution is not None:
