@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks README.md and docs/*.md against the checkout: linked files and headings exist, a link whose
+"""Checks the pages in the root and docs/*.md against the checkout: linked files and headings exist, a link whose
 text is a name in code leads to a file that has this name, and paths in backticks exist."""
 
 import re
@@ -71,10 +71,12 @@ def linkViolation(root, page, text, target):
 
 
 def violations(root):
-    """Sentences about what is wrong in README.md and docs/*.md of the checkout `root`."""
+    """Sentences about what is wrong in the pages in `root`, but the changes, and in docs/*.md."""
     root = root.resolve()
     found = []
-    for page in sorted([*root.glob("README.md"), *root.glob("docs/*.md")]):
+    # What CHANGELOG.md says of a version was true then.
+    pages = {*root.glob("*.md"), *root.glob("docs/*.md")} - {root / "CHANGELOG.md"}
+    for page in sorted(pages):
         text = FENCE.sub("", page.read_text(encoding="utf-8"))
         for label, target in LINK.findall(text):
             if sentence := linkViolation(root, page, label, target):
