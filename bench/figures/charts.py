@@ -80,7 +80,7 @@ def chart(figures):
             y += BAR
         y += GAP
     heading = f"{figures['title']}, {figures['unit']}"
-    about = f"{figures['machine']}; {figures['command']}"
+    about = f"{figures['machine']}; {figures['command']}; each model has a scale of its own"
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y}" '
         'font-family="sans-serif" font-size="11">',
