@@ -77,10 +77,7 @@ Result<std::vector<Tensor>> describeTensors(const std::vector<hearth::tflite::Te
     tensor.name = info.name;
     HEARTH_ASSIGN(tensor.type, hearth::api::publicType(info.type));
     tensor.dimensions = info.dimensions;
-    tensor.defaultDimensions = info.dimensions;
-    if (info.fileDimensions.size() == info.dimensions.size())
-      for (size_t i = 0; i < info.dimensions.size(); ++i)
-        if (info.dimensions[i] == 0) tensor.defaultDimensions[i] = info.fileDimensions[i];
+    tensor.defaultDimensions = info.defaultDimensions();
     tensor.scale = info.scale;
     tensor.zeroPoint = info.zeroPoint;
     hearth::graph::Operand operand;

@@ -48,11 +48,8 @@ Result<size_t> findInput(const std::vector<TensorInfo>& inputs, std::string_view
 
 // The shape of the file, with what it was written with in place of unknown dimensions.
 Dimensions defaultDimensions(const TensorInfo& input) {
-  Dimensions dimensions = input.dimensions;
-  if (dimensions.empty() && !input.isRankZeroTensor) return input.fileDimensions;
-  for (size_t i = 0; i < dimensions.size() && i < input.fileDimensions.size(); ++i)
-    if (dimensions[i] == 0) dimensions[i] = input.fileDimensions[i];
-  return dimensions;
+  const bool isOfAnyRank = input.dimensions.empty() && !input.isRankZeroTensor;
+  return isOfAnyRank ? input.fileDimensions : input.defaultDimensions();
 }
 
 Status checkShape(const TensorInfo& input, const Dimensions& given) {

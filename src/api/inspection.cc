@@ -67,6 +67,7 @@ Json argumentJson(const tflite::TensorInfo& tensor) {
   const auto type = publicType(tensor.type);
   return {{"name", tensor.name},
           {"shape", tensor.dimensions},
+          {"default_shape", tensor.defaultDimensions()},
           {"type", type ? typeName(*type) : tensor.tfliteType},
           {"scale", number(tensor.scale)},
           {"zero_point", tensor.zeroPoint}};

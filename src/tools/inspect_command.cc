@@ -37,7 +37,8 @@ std::string argumentsText(const char* kind, const Json& arguments) {
     const Json& scale = argument["scale"];
     const bool isQuantized = scale.is_null() || scale.get<double>() != 0;
     table.add({text(argument["name"]), text(argument["type"]),
-               shapeText(argument["shape"].get<std::vector<uint64_t>>()),
+               shapeText(argument["shape"].get<std::vector<uint64_t>>(),
+                         argument["default_shape"].get<std::vector<uint64_t>>()),
                isQuantized
                    ? quantizationText(Json::array({scale}), Json::array({argument["zero_point"]}))
                    : ""});
@@ -101,7 +102,7 @@ std::string tensorsText(const Json& subgraph) {
   for (const Json& tensor : subgraph["tensors"]) {
     const auto bytes = tensor["constant_bytes"].get<uint64_t>();
     table.add({tensor["index"].dump(), text(tensor["name"]), text(tensor["type"]),
-               shapeText(tensor["shape"].get<std::vector<uint64_t>>()),
+               shapeText(tensor["shape"].get<std::vector<uint64_t>>(), {}),
                quantizationText(tensor["scales"], tensor["zero_points"]),
                tensor["variable"].get<bool>() ? "variable"
                : bytes == 0                   ? ""

@@ -46,6 +46,13 @@ class RunTest(DataTest):
             self.assertEqual(run.returncode, code, run.stderr)
             self.assertIn(text, run.stderr)
 
+    def testShowsWhatStandsForUnknownDimensions(self):
+        models = pathlib.Path(__file__).resolve().parents[1] / "compatibility" / "models"
+        model = models / "conv-3x3-same-open-batch-dynamic.tflite"
+        self.assertIn("[?=1,12,12,4]", self.hearth("inspect", model).stdout)
+        result = self.json("run", model, "--random-input", 1, "--shape", "3,12,12,4")
+        self.assertEqual(result["outputs"][0]["shape"], [3, 12, 12, 8])
+
     def testNormalizesAndShiftsLabels(self):
         # There are 1000 classes, but the list begins with a background class.
         result = self.json(

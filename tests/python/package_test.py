@@ -390,6 +390,24 @@ class PackageTest(unittest.TestCase):
             with self.assertRaisesRegex(hearth.Error, sentence):
                 self.model.compile(store=self.store, shapes=shapes)
 
+    def testUnknownDimensionsShowTheirDefaults(self):
+        model = hearth.Model(ROOT / "tests/compatibility/models/conv-3x3-same-open-batch-dynamic.tflite")
+        compiled = model.compile(store=self.store)
+        tensor = compiled.inputs[0]
+        self.assertEqual((tensor.shape, tensor.default_shape), ((None, 12, 12, 4), (1, 12, 12, 4)))
+        self.assertIn("float32(?=1, 12, 12, 4)", repr(tensor))
+        self.assertIn("float32(?=1, 12, 12, 4)", repr(compiled))
+        self.assertEqual(tensor.empty().shape, (1, 12, 12, 4))
+        with self.assertRaisesRegex(ValueError, r"the tensor \(\?=1, 12, 12, 4\)"):
+            compiled.run(np.zeros((3, 4), np.float32))
+        argument = model.inspect()["signatures"][0]["inputs"][0]
+        self.assertEqual((argument["shape"], argument["default_shape"]), ([0, 12, 12, 4], [1, 12, 12, 4]))
+        three = model.compile(store=self.store, shapes={tensor.name: (3, 12, 12, 4)})
+        self.assertEqual(three.inputs[0].shape, (3, 12, 12, 4))
+        self.assertEqual(three.start_report["shapes"], 0)
+        x = np.random.default_rng(1).random((3, 12, 12, 4), np.float32)
+        np.testing.assert_array_equal(*(list(made.run(x).values())[0] for made in (three, compiled)))
+
     def testARunKeepsItsArraysAndItsExecution(self):
         execution = self.compiled.create_execution()
         x = picture(8)

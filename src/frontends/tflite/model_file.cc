@@ -196,6 +196,14 @@ Result<memory::PoolRef> openModelPool(const std::string& path) {
   return memory::Pool::openFile(path);
 }
 
+graph::Dimensions TensorInfo::defaultDimensions() const {
+  if (fileDimensions.size() != dimensions.size()) return dimensions;
+  graph::Dimensions known = dimensions;
+  for (size_t i = 0; i < known.size(); ++i)
+    if (known[i] == 0) known[i] = fileDimensions[i];
+  return known;
+}
+
 bool isKnownCustomOperation(std::string_view name) {
   return std::ranges::find(customTranslators(), name, &CustomTranslatorEntry::name) !=
          customTranslators().end();

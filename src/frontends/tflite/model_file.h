@@ -30,6 +30,9 @@ struct TensorInfo {
   float scale = 0.0f;  // 0 for types without a scale
   int32_t zeroPoint = 0;
   std::string tfliteType;  // "FLOAT32", "INT8", …
+
+  // `dimensions`, with those of the file in place of unknown ones.
+  graph::Dimensions defaultDimensions() const;
 };
 
 struct ImportedGraph {

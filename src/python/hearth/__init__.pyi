@@ -100,6 +100,7 @@ class Metadata(TypedDict):
 class Argument(TypedDict):
     name: str
     shape: list[int]
+    default_shape: list[int]
     type: str
     scale: float | None
     zero_point: int

@@ -44,4 +44,25 @@ std::string shapeText(const std::vector<Integer>& shape) {
   return text + "]";
 }
 
+// "[?=1,224,224,3]": a dimension of 0 is not known, and stands for that of `defaults` unless it is
+// given.
+template <typename Integer>
+std::string shapeText(const std::vector<Integer>& shape, const std::vector<Integer>& defaults) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ",";
+    if (shape[i] != 0) {
+      text += std::to_string(shape[i]);
+    } else {
+      text += "?";
+      if (i < defaults.size() && defaults[i] != 0) text += "=" + std::to_string(defaults[i]);
+    }
+  }
+  return text + "]";
+}
+
+inline std::string shapeText(const TensorInfo& tensor) {
+  return shapeText(tensor.dimensions, tensor.defaultDimensions);
+}
+
 }  // namespace hearth::tools

@@ -25,7 +25,7 @@ Result<Array> npyInput(std::span<const uint8_t> bytes, const TensorInfo& tensor)
   const bool hasUnknownRank = tensor.dimensions.empty() && tensor.byteSize == 0;
   if (!isEqual && !hasUnknownRank)
     return fail(ErrorCode::kBadData, "The array has shape {}; the input \"{}\" takes {}.",
-                shapeText(array.shape), tensor.name, shapeText(tensor.dimensions));
+                shapeText(array.shape), tensor.name, shapeText(tensor));
   return array;
 }
 
@@ -35,7 +35,7 @@ Result<Array> wavInput(std::span<const uint8_t> bytes, const TensorInfo& tensor,
   const std::vector<uint32_t>& d = tensor.dimensions;
   if (d.empty() || d.size() > 2 || (d.size() == 2 && d[0] > 1))
     return fail(ErrorCode::kBadData, "Sound does not fit the tensor \"{}\" of shape {}.",
-                tensor.name, shapeText(d));
+                tensor.name, shapeText(tensor));
   if (d.back() != 0) samples.resize(d.back());
   Array array;
   array.type = tensor.type;
@@ -62,7 +62,7 @@ Result<Array> rawInput(std::span<const uint8_t> bytes, const TensorInfo& tensor)
   if (tensor.byteSize == 0 || bytes.size() != tensor.byteSize)
     return fail(ErrorCode::kBadData,
                 "The raw file has {} bytes; the input \"{}\" of {} {} takes exactly {}.",
-                bytes.size(), tensor.name, typeName(tensor.type), shapeText(tensor.dimensions),
+                bytes.size(), tensor.name, typeName(tensor.type), shapeText(tensor),
                 tensor.byteSize);
   Array array;
   array.type = tensor.type;
@@ -130,7 +130,7 @@ Result<Array> randomInput(const TensorInfo& tensor, uint64_t seed, size_t index)
   if (tensor.byteSize == 0)
     return fail(ErrorCode::kBadData,
                 "The input \"{}\" of shape {} has unknown dimensions and takes no random values.",
-                tensor.name, shapeText(tensor.dimensions));
+                tensor.name, shapeText(tensor));
   Array array;
   array.type = tensor.type;
   array.shape.assign(tensor.dimensions.begin(), tensor.dimensions.end());

@@ -78,7 +78,7 @@ Result<PictureLayout> pictureLayout(const TensorInfo& tensor) {
   if (d.size() == 3 && isChannelCount(d[2])) return PictureLayout{d[0], d[1], d[2], false};
   if (d.size() == 2 && d[0] > 1 && d[1] > 1) return PictureLayout{d[0], d[1], 1, false};
   return fail(ErrorCode::kBadData, "A picture does not fit the tensor \"{}\" of shape {}.",
-              tensor.name, shapeText(d));
+              tensor.name, shapeText(tensor));
 }
 
 Result<Array> pictureToTensor(const Picture& picture, const TensorInfo& tensor,
