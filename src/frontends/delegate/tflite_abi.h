@@ -177,7 +177,8 @@ struct TfLiteContext {
                                                         const TfLiteIntArray* nodes_to_replace,
                                                         TfLiteDelegate* delegate);
   int32_t recommended_num_threads;
-  void* unused_external_contexts[2];
+  void* (*GetExternalContext)(TfLiteContext* context, int32_t type);
+  void (*SetExternalContext)(TfLiteContext* context, int32_t type, void* external);
   bool allow_fp32_relax_to_fp16;
   void* unused_from_profiler[6];
   // The array and what it refers to belong to the context until the next call.
@@ -185,6 +186,7 @@ struct TfLiteContext {
                                               const TfLiteIntArray* nodes_to_replace,
                                               TfLiteDelegateParams** partitions,
                                               int32_t* partition_count);
+  void* unused_at_end[5];
 };
 
 inline constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1;
@@ -251,6 +253,7 @@ static_assert(offsetof(TfLiteContext, ReplaceNodeSubsetsWithDelegateKernels) == 
 static_assert(offsetof(TfLiteContext, recommended_num_threads) == 72);
 static_assert(offsetof(TfLiteContext, allow_fp32_relax_to_fp16) == 96);
 static_assert(offsetof(TfLiteContext, PreviewDelegatePartitioning) == 152);
+static_assert(sizeof(TfLiteContext) == 200);
 
 static_assert(offsetof(TfLiteDelegate, Prepare) == 8);
 static_assert(offsetof(TfLiteDelegate, FreeBufferHandle) == 32);

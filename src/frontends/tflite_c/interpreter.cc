@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "frontends/tflite_c/own_delegate.h"
+#include "frontends/tflite_c/program_operators.h"
 
 namespace hearth::tflite_c {
 namespace {
@@ -23,7 +24,18 @@ Interpreter::Interpreter(const TfLiteModel& model, const TfLiteInterpreterOption
     : file_(model.file),
       reporter_(options.reporter),
       isCancellable_(options.isCancellable),
-      signatures_(model.file->signatures()) {}
+      signatures_(model.file->signatures()) {
+  for (const TfLiteOperator& registration : options.registrations)
+    operators_.push_back(std::make_shared<const TfLiteOperator>(registration));
+  for (const TfLiteOperator* const custom : options.operators)
+    operators_.push_back(std::make_shared<const TfLiteOperator>(*custom));
+}
+
+Status Interpreter::provideOperators() const {
+  for (const std::shared_ptr<const TfLiteOperator>& custom : operators_)
+    HEARTH_TRY(provideOperator(custom));
+  return {};
+}
 
 Result<std::shared_ptr<Interpreter>> Interpreter::create(const TfLiteModel& model,
                                                          const TfLiteInterpreterOptions& options) {
@@ -43,6 +55,7 @@ Result<std::shared_ptr<Interpreter>> Interpreter::create(const TfLiteModel& mode
     if (!options.fallsBack) return std::unexpected(applied.error());
     made->reporter_.report(applied.error().toString());
   }
+  HEARTH_TRY(made->provideOperators());
   HEARTH_ASSIGN(made->primary_, SubgraphRunner::create(made->file_, 0));
   return made;
 }
@@ -80,7 +93,10 @@ Status Interpreter::resizeInput(SubgraphRunner* subgraph, size_t position,
 }
 
 Status Interpreter::allocate(SubgraphRunner* subgraph) {
-  return withClaim([&] { return subgraph->allocate(options_); });
+  return withClaim([&]() -> Status {
+    HEARTH_TRY(provideOperators());
+    return subgraph->allocate(options_);
+  });
 }
 
 Status Interpreter::invoke(SubgraphRunner* subgraph, bool* isCancelled) {

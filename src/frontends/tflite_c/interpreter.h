@@ -16,6 +16,7 @@
 #include "frontends/delegate/delegate_options.h"
 #include "frontends/tflite/model_file.h"
 #include "frontends/tflite_c/declarations.h"
+#include "frontends/tflite_c/operator.h"
 #include "frontends/tflite_c/reporter.h"
 #include "frontends/tflite_c/subgraph_runner.h"
 
@@ -29,6 +30,8 @@ struct TfLiteInterpreterOptions {
   bool isCancellable = false;
   bool fallsBack = false;  // to no delegate, when one cannot be applied
   std::vector<TfLiteDelegate*> delegates;
+  std::vector<TfLiteOperator> registrations;     // copies of structures
+  std::vector<const TfLiteOperator*> operators;  // of the program
 };
 
 namespace hearth::tflite_c {
@@ -67,11 +70,14 @@ class Interpreter {
 
   template <typename Body>
   Status withClaim(Body body);
+  // Lets models that are imported or compiled next use the program's operators.
+  Status provideOperators() const;
 
   const std::shared_ptr<const tflite::ModelFile> file_;
   const Reporter reporter_;
   const bool isCancellable_;
   delegate::DelegateOptions options_;
+  std::vector<std::shared_ptr<const TfLiteOperator>> operators_;
   const std::vector<tflite::SignatureSummary> signatures_;
   std::unique_ptr<SubgraphRunner> primary_;
   base::Mutex mutex_;  // for others_

@@ -128,19 +128,34 @@ void TfLiteInterpreterOptionsSetEnableDelegateFallback(TfLiteInterpreterOptions*
   if (options != nullptr) options->fallsBack = enable;
 }
 
-// Hearth's own kernels compute what a model has of its operations, so what a program registers for
-// those is not called.
+// Hearth's own kernels compute built-in operations, so what a program registers for them is not
+// called.
 void TfLiteInterpreterOptionsAddBuiltinOp(TfLiteInterpreterOptions* /*options*/, int32_t /*op*/,
                                           const TfLiteRegistration* /*registration*/,
                                           int32_t /*min_version*/, int32_t /*max_version*/) {}
 
-void TfLiteInterpreterOptionsAddCustomOp(TfLiteInterpreterOptions* /*options*/,
-                                         const char* /*name*/,
-                                         const TfLiteRegistration* /*registration*/,
-                                         int32_t /*min_version*/, int32_t /*max_version*/) {}
+void TfLiteInterpreterOptionsAddCustomOp(TfLiteInterpreterOptions* options, const char* name,
+                                         const TfLiteRegistration* registration,
+                                         int32_t min_version, int32_t /*max_version*/) {
+  if (options == nullptr || name == nullptr || registration == nullptr) return;
+  guarded(options->reporter, [&] {
+    TfLiteOperator custom;
+    custom.customName = name;
+    custom.isCustom = true;
+    custom.version = min_version;
+    custom.init = registration->init;
+    custom.release = registration->free;
+    custom.prepare = registration->prepare;
+    custom.invoke = registration->invoke;
+    options->registrations.push_back(std::move(custom));
+  });
+}
 
-void TfLiteInterpreterOptionsAddOperator(TfLiteInterpreterOptions* /*options*/,
-                                         TfLiteOperator* /*registration*/) {}
+void TfLiteInterpreterOptionsAddOperator(TfLiteInterpreterOptions* options,
+                                         TfLiteOperator* registration) {
+  if (options == nullptr || registration == nullptr || !registration->isCustom) return;
+  guarded(options->reporter, [&] { options->operators.push_back(registration); });
+}
 
 void TfLiteInterpreterOptionsSetOpResolver(TfLiteInterpreterOptions* /*options*/,
                                            TfLiteFindBuiltinOp /*find_builtin*/,

@@ -4,25 +4,10 @@
 #include <new>
 #include <string>
 
+#include "frontends/tflite_c/operator.h"
 #include "frontends/tflite_c/reporter.h"
 #include "frontends/tflite_c/tensor_table.h"
 #include "frontends/tflite_c/tensor_type.h"
-
-struct TfLiteOperator {
-  int32_t builtinCode = 0;
-  std::string customName;
-  bool isCustom = false;
-  int version = 1;
-  void* user = nullptr;
-  TfLiteOperatorInit init = nullptr;
-  TfLiteOperatorInitWithData initWithData = nullptr;
-  TfLiteOperatorFree release = nullptr;
-  TfLiteOperatorFreeWithData releaseWithData = nullptr;
-  TfLiteOperatorStep prepare = nullptr;
-  TfLiteOperatorStepWithData prepareWithData = nullptr;
-  TfLiteOperatorStep invoke = nullptr;
-  TfLiteOperatorStepWithData invokeWithData = nullptr;
-};
 
 namespace {
 
