@@ -434,7 +434,9 @@ TEST_F(ApiModelTest, OtherShapesStartWithTheSamePackedWeights) {
   options.store = pattern;
   options.cache = HEARTH_CACHE_READ_WRITE;
   options.preparation = HEARTH_PREPARE_WHOLE;
-  EXPECT_EQ(model.compile(options).startReport().state, HEARTH_START_COLD);
+  const StartReport first = model.compile(options).startReport();
+  // A host that others share has a store of its own, which may know the model.
+  if (deviceHost(0).kind != HEARTH_HOST_SHARED) EXPECT_EQ(first.state, HEARTH_START_COLD);
   flush();
   for (const uint32_t batch : {4u, 7u}) {
     options.shapes = {{"input", {batch, 128, 128, 3}}};

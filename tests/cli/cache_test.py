@@ -43,12 +43,13 @@ class EmptyStoreTest(CommandTest):
 
     def testRefusesWhatIsWrong(self):
         for arguments in (
-                (), ("fly",), ("ls", "x"), ("rm",), ("rm", "--all", "abcd"), ("rm", "abcd"),
+                ("fly",), ("ls", "x"), ("rm",), ("rm", "--all", "abcd"), ("rm", "abcd"),
                 ("prune", "--max-size", "x"), ("prune", "--max-size", "-1"),
                 ("prune", "--older-than", "5"), ("prune", "--older-than", "5y"),
                 ("stat", "--weight-cache", "f"), ("ls", "--weight-cache", "f", "--store", "s")):
             self.refuse(2, "cache", *arguments, env=self.environment)
         self.assertIn("cache fly", self.refuse(2, "cache", "fly"))
+        self.assertIn("explain", self.succeed("cache", env=self.environment))  # its help
         wrong = {**self.environment, "HEARTH_STORE_MODE": "fast"}
         self.assertIn("HEARTH_STORE_MODE", self.refuse(2, "cache", "ls", env=wrong))
         self.store.write_bytes(b"no folder")
