@@ -392,9 +392,9 @@ Result<std::shared_ptr<const Creation>> creationOf(
     if (g.bias != UINT32_MAX) {
       HEARTH_ASSIGN(c.bias, builder->constants().biasData(g.bias, c.place));
     }
-    c.packed = convolutionPacking(builder, g);
     c.released = builder->constants().releasable(g.filter);
   }
+  c.packed = convolutionPacking(builder, g);
   const LayerScales scales = LayerScales::of(input, filter, output);
   if (c.isPerChannel) c.kernelScales = scales.from(0, filter.perChannel.scales.size());
   static_cast<LayerArithmetic&>(c) =
