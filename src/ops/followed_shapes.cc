@@ -238,9 +238,11 @@ Result<Constants> followSlice(const OperationContext& context,
   std::vector<int64_t> now = sizes;
   for (size_t i = 0; i < begins.size(); ++i) {
     if (input.before[i] == input.now[i] || sizes[i] == -1) continue;
-    if (begins[i] == 0 && sizes[i] == input.before[i])
+    // A file's numbers may have 64 bits, and their sum may not fit.
+    const int64_t size = input.before[i];
+    if (begins[i] == 0 && sizes[i] == size)
       now[i] = input.now[i];
-    else if (begins[i] + sizes[i] == input.before[i])
+    else if (begins[i] >= 0 && begins[i] <= size && sizes[i] == size - begins[i])
       return refuse(context, inputs,
                     base::formatText("of whose dimension {} it takes {} from {} on, which were all "
                                      "up to the end",
