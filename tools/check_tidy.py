@@ -3,9 +3,12 @@
 """Runs clang-tidy over the sources of a build folder (release unless named), tests left out.
 
 A file that passed is not looked at again until it, a project header that it reaches, its compile
-command or the configuration changes; the cache folder remembers.
+command or the configuration changes; the cache folder remembers. Those that were committed last come
+first. With --seconds no file is begun later; when some are left and the others have no findings, the exit
+code is UNFINISHED.
 """
 
+import argparse
 import concurrent.futures
 import hashlib
 import json
@@ -15,10 +18,12 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 import checkout
 
 TOOL = "clang-tidy-19"
+UNFINISHED = 3
 TEST = re.compile(r"(_test|_testing)\.(c|cc)$|/test_\w+\.cc$|/cts(/|\.cc$)")
 # The precompiled header belongs to the compiler, and would hide missing includes.
 PRECOMPILED = re.compile(r" -Winvalid-pch| -fpch-preprocess| -include \S*/cmake_pch\.hxx")
@@ -68,9 +73,26 @@ def compileCommands(preset):
     return json.loads(text.replace(str(configured), str(build)))
 
 
+def lastCommitted():
+    """The place of each tracked file in the order of its last commit, the newest first; without git, or in
+    a history of one commit, of no file."""
+    shown = subprocess.run(
+        ["git", "-c", "safe.directory=*", "log", "--max-count=300", "--name-only", "--format="],
+        cwd=checkout.ROOT, capture_output=True, text=True, check=False).stdout
+    places = {}
+    for name in filter(None, shown.splitlines()):
+        places.setdefault(str(checkout.ROOT / name), len(places))
+    return places
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("preset", nargs="?", default="release")
+    parser.add_argument("--seconds", type=float, help="no file is begun later")
+    arguments = parser.parse_args()
+    end = float("inf") if arguments.seconds is None else time.monotonic() + arguments.seconds
     root = checkout.ROOT
-    preset = sys.argv[1] if len(sys.argv) > 1 else "release"
+    preset = arguments.preset
     build = root / "build" / preset
     passed = checkout.cacheFolder() / "tidy"
     passed.mkdir(exist_ok=True)
@@ -86,20 +108,25 @@ def main():
         key = keyOf(entry, config, roots, known)
         if not (passed / key).exists():
             pending.append((entry, key))
-    failures = 0
+    places = lastCommitted()
+    pending.sort(key=lambda work: places.get(work[0]["file"], len(places)))
+    failures = left = 0
     with (tempfile.TemporaryDirectory() as commands,
           concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool):
         pathlib.Path(commands, "compile_commands.json").write_text(
             json.dumps(list(entries.values())))
-        runs = pool.map(lambda work: check(work[0], commands), pending)
-        for (entry, key), (code, output) in zip(pending, runs):
-            if code == 0:
+        runs = pool.map(
+            lambda work: check(work[0], commands) if time.monotonic() < end else None, pending)
+        for (_, key), outcome in zip(pending, runs):
+            if outcome is None:
+                left += 1
+            elif outcome[0] == 0:
                 (passed / key).touch()
             else:
                 failures += 1
-                print(output, end="")
-    print(f"{len(pending)} files looked at, {failures} with findings.")
-    return 1 if failures else 0
+                print(outcome[1], end="")
+    print(f"{len(pending) - left} files looked at, {failures} with findings, {left} left.")
+    return 1 if failures else UNFINISHED if left else 0
 
 
 if __name__ == "__main__":

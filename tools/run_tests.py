@@ -8,6 +8,10 @@ clang-tidy, the Python tests, all C++ tests, the same again under the address an
 undefined-behaviour sanitizers, the tests that use many threads under the thread sanitizer, and a
 short run of each fuzz target. Cases are counted one by one, a check or a fuzz target as one case.
 The exit code is 1 when anything failed.
+
+With --minutes, what has not ended by then is not run, is named at the end and counts as skipped: where
+nothing is compiled yet, everything takes longer than some can wait, and the order of the phases is that
+of their worth.
 """
 
 import argparse
@@ -17,6 +21,7 @@ import sys
 import tempfile
 import time
 
+import check_tidy
 import checkout
 import test_runs
 
@@ -35,7 +40,7 @@ class Report:
         self.rows.append((name, time.monotonic() - begin, cases))
         self.total += cases
         print(f"   {cases.summary()}", flush=True)
-        return cases.failed == 0
+        return cases.failed == 0 and not cases.late
 
     def printTable(self):
         print("\nphase                      seconds  passed  failed skipped")
@@ -43,10 +48,10 @@ class Report:
             print(f"{name:<24} {seconds:9.1f} {cases.passed:7} {cases.failed:7} {cases.skipped:7}")
 
 
-def build(preset, *targets):
+def build(preset, limit, *targets):
     """No case when it works, a failed one when it does not."""
-    cases = test_runs.runOne(
-        f"build of {preset}", ["tools/dev/build.sh", preset, *targets], timeout=None, live=True)
+    cases = test_runs.runOne(f"build of {preset}", ["tools/dev/build.sh", preset, *targets],
+                             timeout=None, live=True, limit=limit)
     cases.passed = 0
     return cases
 
@@ -75,6 +80,20 @@ def runChecks(*names):
     return cases
 
 
+def runTidy(limit):
+    """All sources, or those changed last with a tenth of the time that is left."""
+    left = limit.left()
+    options = [] if left is None else ["--seconds", str(round(left / 10))]
+    code, output = test_runs.execute([sys.executable, "tools/check_tidy.py", *options], None)
+    cases = test_runs.Cases()
+    if code == check_tidy.UNFINISHED:
+        cases.addLate(f"clang-tidy: {output.splitlines()[-1]}")
+        return cases
+    if code != 0:
+        print(output, end="")
+    return test_runs.expect(code == 0, f"tools/check_tidy.py: {test_runs.describe(code)}")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev test", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--all", action="store_true", help="everything, as CI runs it (an hour)")
@@ -82,13 +101,15 @@ def main():
                         help="everything, with the long modes of mutation and fuzz tests (hours)")
     parser.add_argument("--require-data", action="store_true",
                         help="a missing test data folder is a failure")
+    parser.add_argument("--minutes", type=float,
+                        help="what has not ended by then is not run, and counts as skipped")
     parser.add_argument("--phases",
                         help="which phases run, separated by commas, of checks, tidy, python, "
                         "quick, release, asan, tsan and fuzz")
     arguments = parser.parse_args()
     phases = ["checks", "quick"]
     if arguments.all or arguments.long:
-        phases = ["checks", "tidy", "python", "release", "asan", "tsan", "fuzz"]
+        phases = ["checks", "release", "python", "tidy", "asan", "tsan", "fuzz"]
     if arguments.phases:
         phases = arguments.phases.split(",")
     os.chdir(checkout.ROOT)
@@ -102,6 +123,7 @@ def main():
         os.environ.pop("HEARTH_TEST_DATA", None)
 
     report = Report()
+    limit = test_runs.TimeLimit(arguments.minutes and 60 * arguments.minutes)
     if arguments.require_data:
         report.phase("test data", lambda: test_runs.expect(
             hasData, f"The test data folder {data or '../shared'} does not exist; "
@@ -118,34 +140,38 @@ def main():
         os.environ.pop(variable, None)
     # The quick tests need neither the Python package nor the benchmarks.
     targets = ["hearth_tests"] if set(phases) <= {"checks", "quick"} else []
-    if report.phase("build release", lambda: build("release", *targets)):
+    # Without it, nothing would be tested at all.
+    if report.phase("build release", lambda: build("release", test_runs.UNLIMITED, *targets)):
         if "checks" in phases:
             report.phase("checks", lambda: runChecks(
                 "layers", "docs", "headers", "environment", "assertions", "format"))
-        if "tidy" in phases:
-            report.phase("clang-tidy", lambda: runChecks("tidy"))
-        if "python" in phases:
-            report.phase("python tests", lambda: test_runs.runPython(arguments.long))
         if "quick" in phases:
-            report.phase("tests, quick", lambda: test_runs.runCtest("release", without=SLOW_TESTS))
+            report.phase("tests, quick",
+                         lambda: test_runs.runCtest("release", without=SLOW_TESTS, limit=limit))
         if "release" in phases:
-            report.phase("tests, release", lambda: test_runs.runCtest("release"))
-    if "asan" in phases and report.phase("build asan", lambda: build("asan")):
+            report.phase("tests, release", lambda: test_runs.runCtest("release", limit=limit))
+        if "python" in phases:
+            report.phase("python tests", lambda: test_runs.runPython(arguments.long, limit))
+        if "tidy" in phases:
+            report.phase("clang-tidy", lambda: runTidy(limit))
+    if "asan" in phases and report.phase("build asan", lambda: build("asan", limit)):
         os.environ["ASAN_OPTIONS"] = "detect_stack_use_after_return=1:allocator_may_return_null=1"
         os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"
-        report.phase("tests, asan", lambda: test_runs.runCtest("asan"))
-    if "tsan" in phases and report.phase("build tsan", lambda: build("tsan", *THREAD_TESTS)):
+        report.phase("tests, asan", lambda: test_runs.runCtest("asan", limit=limit))
+    if "tsan" in phases and report.phase("build tsan", lambda: build("tsan", limit, *THREAD_TESTS)):
         os.environ["TSAN_OPTIONS"] = "halt_on_error=1:second_deadlock_stack=1"
-        report.phase("tests, tsan", lambda: test_runs.runCtest("tsan", THREAD_TESTS))
+        report.phase("tests, tsan", lambda: test_runs.runCtest("tsan", THREAD_TESTS, limit=limit))
     if "fuzz" in phases and test_runs.hasFuzzers():
-        if report.phase("build fuzz", lambda: build("fuzz", "hearth_fuzzers")):
-            report.phase("fuzz", lambda: test_runs.runFuzzers(900 if arguments.long else 15))
+        if report.phase("build fuzz", lambda: build("fuzz", limit, "hearth_fuzzers")):
+            report.phase("fuzz", lambda: test_runs.runFuzzers(900 if arguments.long else 15, limit))
 
     report.printTable()
     total = report.total
     if not hasData:
         print(f"The test data folder {data or '../shared'} does not exist: "
               f"{total.withoutData} tests were not run for want of it.")
+    for name in total.late:
+        print(f"NOT RUN FOR WANT OF TIME {name}")
     for name in total.failures:
         print(f"FAILED {name}")
     if phases == ["checks", "quick"]:

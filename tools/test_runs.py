@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import checkout
 
@@ -21,15 +22,39 @@ CPUS = len(os.sched_getaffinity(0))
 WANTS_DATA = re.compile(r"HEARTH_TEST_DATA|test data|shared", re.IGNORECASE)
 
 
+class TimeLimit:
+    """When a run of tests has to be over. What has not begun by then is not run, what runs is ended; a
+    run that is killed from outside would say nothing at all."""
+
+    def __init__(self, seconds=None):
+        self.end = None if seconds is None else time.monotonic() + seconds
+
+    def left(self):
+        """Seconds; None without a limit."""
+        return None if self.end is None else max(0.0, self.end - time.monotonic())
+
+    def isOver(self):
+        return self.left() == 0
+
+    def cap(self, timeout):
+        """A time-out, which may be None, that does not go beyond the limit."""
+        left = self.left()
+        return timeout if left is None else left if timeout is None else min(timeout, left)
+
+
+UNLIMITED = TimeLimit()
+
+
 @dataclasses.dataclass
 class Cases:
-    """The numbers of cases that passed, failed and were skipped, and how many of the latter lacked
-    data."""
+    """The numbers of cases that passed, failed and were skipped, how many of the latter lacked data, and
+    the names of what was skipped because time was up."""
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     withoutData: int = 0
     failures: list = dataclasses.field(default_factory=list)
+    late: list = dataclasses.field(default_factory=list)
 
     def __iadd__(self, other):
         self.passed += other.passed
@@ -37,6 +62,7 @@ class Cases:
         self.skipped += other.skipped
         self.withoutData += other.withoutData
         self.failures += other.failures
+        self.late += other.late
         return self
 
     def summary(self):
@@ -53,6 +79,11 @@ class Cases:
     def addSkip(self, reason):
         self.skipped += 1
         self.withoutData += bool(WANTS_DATA.search(reason))
+
+    def addLate(self, name):
+        """What was not run, or not to its end, because time was up."""
+        self.skipped += 1
+        self.late.append(name)
 
 
 def expect(holds, sentence):
@@ -71,7 +102,7 @@ def execute(command, timeout, live=False, environment=None):
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment,
                           stdout=None if live else subprocess.PIPE,
                           stderr=None if live else subprocess.STDOUT,
-                          start_new_session=not live) as process:
+                          start_new_session=True) as process:
         try:
             output, _ = process.communicate(timeout=timeout)
             return process.returncode, (output or b"").decode(errors="replace")
@@ -81,8 +112,7 @@ def execute(command, timeout, live=False, environment=None):
             return -signal.SIGKILL, (output or b"").decode(errors="replace") + (
                 f"\nKilled after {timeout} s.\n")
         except BaseException:
-            if not live:
-                os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(process.pid, signal.SIGKILL)
             raise
 
 
@@ -92,9 +122,16 @@ def describe(code):
     return f"signal {signal.Signals(-code).name}"
 
 
-def runOne(name, command, timeout=1800, live=False):
+def runOne(name, command, timeout=1800, live=False, limit=UNLIMITED):
     """Runs a command that counts as one case."""
-    code, output = execute(command, timeout, live)
+    cases = Cases()
+    if limit.isOver():
+        cases.addLate(name)
+        return cases
+    code, output = execute(command, limit.cap(timeout), live)
+    if code != 0 and limit.isOver():
+        cases.addLate(name)
+        return cases
     if code != 0:
         print(output, end="")
     return expect(code == 0, f"{name}: {describe(code)}")
@@ -123,12 +160,19 @@ def unfinishedTest(output):
     return started[-1] if started else ""
 
 
-def runProgram(name, command, timeout, environment, folder):
+def runProgram(name, command, timeout, environment, folder, limit=UNLIMITED):
     """Runs one test program: a GoogleTest program counts by its report, any other as one case."""
+    if limit.isOver():
+        late = Cases()
+        late.addLate(name)
+        return late, ""
     reportPath = pathlib.Path(folder) / (name.replace("/", "_") + ".json")
     environment = {**environment, "GTEST_OUTPUT": f"json:{reportPath}", "GTEST_COLOR": "no"}
-    code, output = execute(command, timeout, environment=environment)
+    code, output = execute(command, limit.cap(timeout), environment=environment)
     cases = Cases()
+    if code == -signal.SIGKILL and limit.isOver():
+        cases.addLate(name)
+        return cases, ""
     try:
         cases = countGtest(json.loads(reportPath.read_text()), name)
     except (OSError, ValueError):
@@ -151,7 +195,7 @@ def testsOf(preset):
                properties.get("WORKING_DIRECTORY"))
 
 
-def runCtest(preset, only=None, without=()):
+def runCtest(preset, only=None, without=(), limit=UNLIMITED):
     """The tests of a preset, all or those in `only`, as many at once as there are CPUs.
 
     `only` says for each test by name which of its cases run, as a GoogleTest filter; those in
@@ -170,7 +214,7 @@ def runCtest(preset, only=None, without=()):
             if only is not None:
                 variables = {**variables, "GTEST_FILTER": only[name]}
             return runProgram(f"{preset} {name}", command, timeout * timeoutFactor,
-                               {**os.environ, **variables}, folder)
+                               {**os.environ, **variables}, folder, limit)
 
         tests = [test for test in testsOf(preset)
                  if (only is None or test[0] in only) and test[0] not in without]
@@ -193,29 +237,49 @@ def pythonTests():
     return [path for path in checkout.files() if path.name.endswith("_test.py")]
 
 
-def runPython(longMode):
-    """Runs each *_test.py of the checkout in a process of its own."""
+def runPythonFile(path, timeout, folder, limit):
+    """The cases of one *_test.py, in a process and with a store of its own, and what there is to print."""
+    name = str(path.relative_to(checkout.ROOT))
     cases = Cases()
-    for path in pythonTests():
-        name = str(path.relative_to(checkout.ROOT))
-        with tempfile.NamedTemporaryFile(suffix=".json") as report:
-            code, output = execute(
-                [sys.executable, str(checkout.ROOT / "tools" / "run_unittest.py"), str(path),
-                 report.name], timeout=None if longMode else 1800)
-            some = Cases()
-            try:
-                counted = json.loads(pathlib.Path(report.name).read_text())
-            except ValueError:
-                some.addFailure(f"{name}: {describe(code)}")
-            else:
-                some.passed = counted["passed"]
-                for reason in counted["skipped"]:
-                    some.addSkip(reason)
-                for failure in counted["failed"]:
-                    some.addFailure(f"{name}: {failure}")
-        if some.failed:
+    if limit.isOver():
+        cases.addLate(name)
+        return cases, ""
+    own = pathlib.Path(folder) / name.replace("/", "_")
+    own.mkdir()
+    report = own / "report.json"
+    environment = {**os.environ, "HEARTH_STORE": str(own / "store"),
+                   "XDG_STATE_HOME": str(own / "state")}
+    code, output = execute(
+        [sys.executable, str(checkout.ROOT / "tools" / "run_unittest.py"), str(path), str(report)],
+        limit.cap(timeout), environment=environment)
+    if code == -signal.SIGKILL and limit.isOver():
+        cases.addLate(name)
+        return cases, ""
+    try:
+        counted = json.loads(report.read_text())
+    except (OSError, ValueError):
+        cases.addFailure(f"{name}: {describe(code)}")
+    else:
+        cases.passed = counted["passed"]
+        for reason in counted["skipped"]:
+            cases.addSkip(reason)
+        for failure in counted["failed"]:
+            cases.addFailure(f"{name}: {failure}")
+    return cases, output if cases.failed else ""
+
+
+def runPython(longMode, limit=UNLIMITED):
+    """Runs each *_test.py of the checkout, as many at once as there are CPUs. What builds packages takes
+    longest and begins first."""
+    cases = Cases()
+    paths = sorted(pythonTests(), key=lambda path: path.parent.name != "packages")
+    with (tempfile.TemporaryDirectory(prefix="hearth-tests-") as folder,
+          concurrent.futures.ThreadPoolExecutor(CPUS) as pool):
+        runs = pool.map(
+            lambda path: runPythonFile(path, None if longMode else 1800, folder, limit), paths)
+        for some, output in runs:
             print(output, end="", flush=True)
-        cases += some
+            cases += some
     return cases
 
 
@@ -223,10 +287,14 @@ def hasFuzzers():
     return any(path.name.endswith("_fuzz.cc") for path in checkout.files())
 
 
-def runFuzzers(seconds):
+def runFuzzers(seconds, limit=UNLIMITED):
     """Runs each fuzz target for `seconds`, from its corpus in tests/corpus/TARGET and its earlier
     findings."""
     def run(program):
+        if limit.left() is not None and limit.left() < seconds:
+            late = Cases()
+            late.addLate(f"fuzz {program.name}")
+            return late, ""
         folder = pathlib.Path("build/fuzz/found") / program.name
         (folder / "corpus").mkdir(parents=True, exist_ok=True)
         (folder / "crashes").mkdir(exist_ok=True)

@@ -85,14 +85,14 @@ class RunProgramTest(unittest.TestCase):
 
 class RunPythonTest(unittest.TestCase):
 
-    def runFile(self, text):
+    def runFile(self, text, limit=test_runs.UNLIMITED):
         with tempfile.TemporaryDirectory(dir=test_runs.checkout.ROOT / "tools") as folder:
             path = test_runs.pathlib.Path(folder) / "sample_test.py"
             path.write_text(text)
             before, test_runs.pythonTests = test_runs.pythonTests, lambda: [path]
             try:
                 with contextlib.redirect_stdout(io.StringIO()):
-                    return test_runs.runPython(False)
+                    return test_runs.runPython(False, limit)
             finally:
                 test_runs.pythonTests = before
 
@@ -114,6 +114,48 @@ class RunPythonTest(unittest.TestCase):
     def testAFileThatCannotBeLoadedOrIsEmptyFails(self):
         self.assertEqual(self.runFile("import nothing_of_this_name").failed, 1)
         self.assertEqual(self.runFile("").failed, 1)
+
+    def testEachFileHasAStoreOfItsOwn(self):
+        cases = self.runFile(textwrap.dedent("""
+            import os, unittest
+            class Sample(unittest.TestCase):
+                def test_a(self):
+                    self.assertIn("sample_test.py", os.environ["HEARTH_STORE"])
+            """))
+        self.assertEqual((cases.passed, cases.failed), (1, 0))
+
+    def testWhatRunsWhenTimeIsUpIsEndedAndNamed(self):
+        text = "import time, unittest\nclass S(unittest.TestCase):\n    def test_a(self): time.sleep(60)"
+        cases = self.runFile(text, test_runs.TimeLimit(1))
+        self.assertEqual((cases.passed, cases.failed, cases.skipped), (0, 0, 1))
+        self.assertIn("sample_test.py", cases.late[0])
+
+
+class TimeLimitTest(unittest.TestCase):
+
+    def testWithoutALimitNothingIsCapped(self):
+        self.assertIsNone(test_runs.UNLIMITED.left())
+        self.assertFalse(test_runs.UNLIMITED.isOver())
+        self.assertEqual(test_runs.UNLIMITED.cap(5), 5)
+        self.assertIsNone(test_runs.UNLIMITED.cap(None))
+
+    def testATimeoutDoesNotGoBeyondTheLimit(self):
+        limit = test_runs.TimeLimit(100)
+        self.assertEqual(limit.cap(5), 5)
+        self.assertLessEqual(limit.cap(None), 100)
+        self.assertLessEqual(limit.cap(500), 100)
+
+    def testNothingBeginsWhenTimeIsUp(self):
+        over = test_runs.TimeLimit(0)
+        cases = test_runs.runOne("name", ["false"], limit=over)
+        cases += test_runs.runProgram("other", ["false"], 10, dict(os.environ), "/", over)[0]
+        self.assertEqual((cases.passed, cases.failed, cases.skipped), (0, 0, 2))
+        self.assertEqual(cases.late, ["name", "other"])
+
+    def testAFailureBeforeTheLimitIsAFailure(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            cases = test_runs.runOne("name", ["false"], limit=test_runs.TimeLimit(100))
+        self.assertEqual((cases.failed, cases.late), (1, []))
 
 
 if __name__ == "__main__":
