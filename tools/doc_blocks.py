@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the blocks of code in README.md and docs/python.md, as they stand, in the checkout's root.
+"""Runs the blocks of code in README.md and pages of docs, as they stand, in the checkout's root.
 
 A fenced block is run by its language: sh, python (one block after the other in a program for each
 page, so that later ones use the names of earlier ones) or cpp. A comment at the end of a line that
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import checkout
 
-PAGES = ("README.md", "docs/python.md")
+PAGES = ("README.md", "docs/python.md", "docs/python-reference.md")
 RUN = ("sh", "python", "cpp")
 SHOWN = "text"
 TIMEOUT_S = 120
