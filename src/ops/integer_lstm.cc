@@ -43,8 +43,8 @@ const T* dataOf(const Tensor* tensor) {
   return tensor == nullptr ? nullptr : tensor->as<T>();
 }
 
-double scaleOf(const Tensor* tensor) {
-  return tensor == nullptr ? 0.0 : static_cast<double>(tensor->operand->scale);
+float scaleOf(const Tensor* tensor) {
+  return tensor == nullptr ? 0.0f : tensor->operand->scale;
 }
 
 // A clipping bound in steps of a type; 0 (no clipping) for bounds that are not positive or NaN.
@@ -188,7 +188,9 @@ IntegerLstm::Gate IntegerLstm::makeGate(const IntegerLstmArguments& arguments,
   made.peepholeWeights = dataOf<int16_t>(gate.peepholeWeights);
   made.bias = dataOf<int32_t>(gate.bias);
   made.layerNormWeights = dataOf<int16_t>(gate.layerNormWeights);
-  const double scale = gate.intermediateScale;
+  // Factors are computed in float32, as TensorFlow Lite does, whose states these have to equal:
+  // rounded otherwise in their last place, they are steps apart after some dozens of updates.
+  const float scale = gate.intermediateScale;
   made.inputScale =
       toFixedMultiplier(scaleOf(gate.inputWeights) * arguments.inputOperand->scale / scale);
   made.recurrentScale = toFixedMultiplier(scaleOf(gate.recurrentWeights) *
@@ -197,8 +199,8 @@ IntegerLstm::Gate IntegerLstm::makeGate(const IntegerLstmArguments& arguments,
       toFixedMultiplier(std::ldexp(scaleOf(gate.peepholeWeights), cellScaleExponent_) / scale);
   if (gate.layerNormWeights != nullptr) {
     made.layerNormScale = toFixedMultiplier(scaleOf(gate.layerNormWeights));
-    made.varianceGuard = static_cast<int32_t>(
-        std::clamp(10000.0 * scaleOf(gate.layerNormWeights), 1.0, 2147483647.0));
+    made.varianceGuard = static_cast<int32_t>(std::clamp(
+        10000.0 * static_cast<double>(scaleOf(gate.layerNormWeights)), 1.0, 2147483647.0));
   }
   return made;
 }
@@ -238,7 +240,7 @@ Result<IntegerLstm> IntegerLstm::make(const OperationContext& context,
   lstm.outputGate_ = lstm.makeGate(arguments, arguments.output);
   lstm.projectionWeights_ = dataOf<int8_t>(arguments.projectionWeights);
   lstm.projectionBias_ = dataOf<int32_t>(arguments.projectionBias);
-  lstm.hiddenScale_ = toFixedMultiplier(0x1p-30 / arguments.hiddenScale);
+  lstm.hiddenScale_ = toFixedMultiplier(0x1p-30f / arguments.hiddenScale);
   lstm.projectionScale_ =
       toFixedMultiplier(scaleOf(arguments.projectionWeights) * arguments.hiddenScale /
                         arguments.outputStateOperand->scale);

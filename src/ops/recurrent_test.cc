@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -311,18 +312,20 @@ TEST(SvdfTest, IntegersHaveSymmetricWeightsAndRelu) {
 
 // One unit of the integer cell without projection and layer normalisation.
 OperationBuilder integerLstm(std::vector<int8_t> input, float cellScale,
-                             float outputScale = 1.0f / 128, int32_t outputZeroPoint = -5) {
+                             float outputScale = 1.0f / 128, int32_t outputZeroPoint = -5,
+                             float inputScale = 1.0f / 64,
+                             const std::array<int32_t, 4>& biases = {0, 100, 200, 300}) {
   using Builder = OperationBuilder;
   OperationBuilder builder(OperationType::kQuantizedSequenceLstm);
   const uint32_t steps = static_cast<uint32_t>(input.size());
-  builder.input(Builder::tensor(kInt8, {1, steps, 1}, 1.0f / 64, 3), std::move(input));
+  builder.input(Builder::tensor(kInt8, {1, steps, 1}, inputScale, 3), std::move(input));
   for (int i = 0; i < 8; ++i)
-    builder.input(Builder::tensor(kInt8, {1, 1}, 1.0f / 64, 0),
+    builder.input(Builder::tensor(kInt8, {1, 1}, inputScale, 0),
                   std::vector<int8_t>{static_cast<int8_t>(20 * i - 70)});
   for (int i = 0; i < 3; ++i) builder.omitted(OperandType::kTensorQuant16Symm);
-  for (int i = 0; i < 4; ++i)
+  for (const int32_t bias : biases)
     builder.input(Builder::tensor(OperandType::kTensorInt32, {1}, 1.0f / 4096, 0),
-                  std::vector<int32_t>{100 * i});
+                  std::vector<int32_t>{bias});
   builder.omitted(kInt8).omitted(OperandType::kTensorInt32);
   builder.input(Builder::tensor(kInt8, {1, 1}, 1.0f / 128, -5), std::vector<int8_t>{-5});
   builder.input(Builder::tensor(OperandType::kTensorQuant16Symm, {1, 1}, cellScale, 0),
@@ -376,6 +379,20 @@ TEST(QuantizedSequenceLstmTest, TheCellScaleIsAnyPowerOfTwo) {
     SCOPED_TRACE(exponent);
     expectTheRealCell(std::ldexp(1.0f, exponent));
   }
+}
+
+// The sum of 213,500 is 874.49998 steps with a factor in double precision, and 875 in TensorFlow
+// Lite.
+TEST(QuantizedSequenceLstmTest, FactorsAreThoseOfFloat32) {
+  const auto stateOf = [](float inputScale, int32_t bias) {
+    OperationBuilder builder =
+        integerLstm({3}, 0x1p-15f, 1.0f / 128, -5, inputScale, {0, 0, bias, 0});
+    EXPECT_TRUE(builder.run());
+    return builder.result<int16_t>(2)[0];
+  };
+  const int16_t state = stateOf(0.001f, 213500);
+  EXPECT_EQ(state, stateOf(1.0f / 64, 875));
+  EXPECT_NE(state, stateOf(1.0f / 64, 874));
 }
 
 TEST(QuantizedSequenceLstmTest, TheOutputHasTheBytesOfTheState) {
