@@ -12,6 +12,7 @@
 
 #include "api/handles.h"
 #include "base/format.h"
+#include "base/nearest_word.h"
 #include "ops/specialized_model.h"
 
 namespace hearth::api {
@@ -42,8 +43,12 @@ Result<size_t> findInput(const std::vector<TensorInfo>& inputs, std::string_view
   for (const auto member : {&TensorInfo::name, &TensorInfo::tensorName})
     if (const auto found = std::ranges::find(inputs, name, member); found != inputs.end())
       return static_cast<size_t>(found - inputs.begin());
-  return fail(ErrorCode::kNotFound, "There is no input \"{}\" to give a shape to; there are: {}.",
-              name, namesOf(inputs));
+  std::vector<std::string> names;
+  for (const TensorInfo& input : inputs) names.push_back(input.name);
+  const auto nearest = base::nearestWord(name, names);
+  return fail(ErrorCode::kNotFound, "There is no input \"{}\" to give a shape to; there are: {}.{}",
+              name, namesOf(inputs),
+              nearest ? base::formatText(" Did you mean \"{}\"?", *nearest) : "");
 }
 
 // The shape of the file, with what it was written with in place of unknown dimensions.

@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "tools/duration.h"
+#include "tools/input_shapes.h"
 #include "tools/load_model.h"
 
 namespace hearth::tools {
@@ -49,11 +50,14 @@ CLI::App* addCacheCommand(CLI::App* app, CacheOptions* options) {
     command->add_option("--signature", options->signature, "Only this signature (all)")
         ->type_name("KEY");
     command->add_option("--device", options->device, "As for hearth run")->type_name("NAME");
+    command->add_option("--shape", options->shapes, kShapeHelp)
+        ->allow_extra_args(false)
+        ->type_name("NAME=N,N,...");
   };
   CLI::App* const explain =
       add("explain", "Say how the next start of a model goes, and why", CacheAction::kExplain);
   addModel(explain);
-  CLI::Option* const folder = addFolder(explain);
+  CLI::Option* const folder = addFolder(explain)->excludes("--shape");
   explain->add_option("--token", options->token, "The token for --cache-dir (zeros)")
       ->type_name("HEX")
       ->needs(folder);

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hearth cache explain` and `hearth cache warm`.
+#include <cstdint>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/format.h"
 #include "hal/start_reason.h"
 #include "hearth/hearth.hpp"
 #include "tools/cache_report.h"
 #include "tools/commands.h"
+#include "tools/input_shapes.h"
 #include "tools/media/array.h"
 #include "tools/text_table.h"
 #include "tools/watchdog.h"
@@ -18,8 +23,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-CompileOptions compileOptions(const CacheOptions& options, const std::string& signature) {
+using Shapes = std::map<std::string, std::vector<uint32_t>>;
+
+CompileOptions compileOptions(const CacheOptions& options, const Shapes& shapes,
+                              const std::string& signature) {
   CompileOptions made;
+  made.shapes = shapes;
   made.signature = signature;
   made.device = options.device;
   made.threads = options.threads;
@@ -29,9 +38,9 @@ CompileOptions compileOptions(const CacheOptions& options, const std::string& si
 }
 
 // Explains the start of one signature, with the keys of a start report.
-Json explained(const Model& model, const CacheOptions& options, const std::string& signature) {
-  const Json start = Json::parse(model.explainStart(compileOptions(options, signature)));
-  return {{"signature", signature},
+Json explained(const Model& model, const CompileOptions& options) {
+  const Json start = Json::parse(model.explainStart(options));
+  return {{"signature", options.signature},
           {"state", start["state"]},
           {"reason", start["reason"]},
           {"mapped_bytes", start["mapped_bytes"]}};
@@ -39,16 +48,16 @@ Json explained(const Model& model, const CacheOptions& options, const std::strin
 
 // Packs the weights that the store lacks. `state` is that of the next start, `packed_bytes` the
 // bytes that were missing.
-Json warmed(const Model& model, const CacheOptions& options, const std::string& signature) {
+Json warmed(const Model& model, const CompileOptions& options) {
   uint64_t packed = 0;
   {
-    const Compilation compilation = model.compile(compileOptions(options, signature));
+    const Compilation compilation = model.compile(options);
     packed = compilation.startReport().packedBytes;
   }
   // The second start waits until the first has written everything, like a start of another process.
-  const Compilation again = model.compile(compileOptions(options, signature));
+  const Compilation again = model.compile(options);
   const StartReport report = again.startReport();
-  return {{"signature", signature},
+  return {{"signature", options.signature},
           {"state", Json::parse(again.startReportJson())["state"]},
           {"reason", report.reason},
           {"mapped_bytes", report.mappedBytes},
@@ -77,6 +86,7 @@ std::string text(const Json& starts, bool isWarmed) {
 
 Outcome<void> cacheModelCommand(const CacheOptions& options) {
   const bool isWarmed = options.action == CacheAction::kWarm;
+  HEARTH_ASSIGN(const Shapes shapes, parseInputShapes(options.shapes));
   Watchdog watchdog(0);
   Json starts = Json::array();
   try {
@@ -87,8 +97,8 @@ Outcome<void> cacheModelCommand(const CacheOptions& options) {
     for (const std::string& signature : signatures) {
       watchdog.beginStage(base::formatText("{} {}", isWarmed ? "packing" : "looking for",
                                            signature.empty() ? "the weights" : signature));
-      starts.push_back(isWarmed ? warmed(model, options, signature)
-                                : explained(model, options, signature));
+      const CompileOptions chosen = compileOptions(options, shapes, signature);
+      starts.push_back(isWarmed ? warmed(model, chosen) : explained(model, chosen));
     }
   } catch (const Exception& exception) {
     Failure failure(exception);

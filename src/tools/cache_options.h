@@ -22,6 +22,7 @@ struct CacheOptions {
   std::string part;                  // explain, warm: of a container
   std::string signature;             // explain, warm: only this one
   std::string device;                // explain, warm
+  std::vector<std::string> shapes;   // explain, warm: NAME=N,N,… of inputs
   uint32_t threads = 0;              // warm
   std::optional<uint64_t> maxBytes;  // prune
   std::optional<std::chrono::seconds> olderThan;  // prune

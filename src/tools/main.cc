@@ -9,12 +9,12 @@
 
 #include "base/env.h"
 #include "base/format.h"
+#include "base/nearest_word.h"
 #include "tools/cache_command_line.h"
 #include "tools/commands.h"
 #include "tools/custom_operators.h"
 #include "tools/input_shapes.h"
 #include "tools/load_model.h"
-#include "tools/nearest_word.h"
 
 namespace hearth::tools {
 namespace {
@@ -265,7 +265,7 @@ std::string unknownCommand(const CLI::App& app, std::string_view prefix, const s
   std::vector<std::string> names;
   for (const CLI::App* const command : app.get_subcommands({}))
     names.push_back(command->get_name());
-  if (const auto nearest = nearestWord(typed, names))
+  if (const auto nearest = base::nearestWord(typed, names))
     return base::formatText("There is no command {} {}. Did you mean {} {}? {} --help lists all.",
                             prefix, typed, prefix, *nearest, prefix);
   return base::formatText("There is no command {} {}; {} --help lists all.", prefix, typed, prefix);

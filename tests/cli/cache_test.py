@@ -213,6 +213,21 @@ class CacheTest(DataTest):
         read_only = {**self.environment, "HEARTH_STORE_MODE": "read-only"}
         self.assertIn("read-only", self.refuse(1, "cache", "warm", model, env=read_only))
 
+    def testAnotherShapeIsMadeWarm(self):
+        arguments = self.model(MODELS[0]), "--shape", "2,128,128,3"
+        self.assertEqual(self.cache("explain", *arguments)["signatures"][0]["state"], "cold")
+        [start] = self.cache("warm", *arguments)["signatures"]
+        self.assertEqual(start["state"], "warm")
+        self.assertGreater(start["packed_bytes"], 100_000)
+        [start] = self.cache("explain", *arguments)["signatures"]
+        self.assertEqual((start["state"], start["reason"]), ("warm", ""))
+        report = self.json("bench", *arguments, "--repeat", "0", env=self.environment)
+        self.assertEqual(report["start"]["state"], "warm")
+        self.assertIn("no input", self.refuse(2, "cache", "explain", arguments[0], "--shape",
+                                              "none=2,128,128,3", env=self.environment))
+        self.refuse(2, "cache", "explain", *arguments, "--cache-dir", self.folder,
+                    env=self.environment)
+
     def testABundleKeepsWhatWasMeasured(self):
         def start():
             return self.json("bench", self.model(MODELS[0]), "--weight-cache",

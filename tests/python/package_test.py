@@ -380,7 +380,7 @@ class PackageTest(unittest.TestCase):
             np.testing.assert_allclose(scores, np.concatenate(alone), rtol=0, atol=1e-6)
         again = pickle.loads(pickle.dumps(four))
         self.assertEqual(again.outputs[0].shape, (4, 10))
-        for shapes, sentence in (({"imge": (4, 28, 28, 1)}, 'There is no input "imge".* "image"'),
+        for shapes, sentence in (({"imge": (4, 28, 28, 1)}, 'There is no input "imge".* Did you mean "image"\\?'),
                                  ({"image": (28, 28)}, "has 2 dimensions; the input has 4"),
                                  ({"image": (-1, 28, 28, 1)}, "a dimension that is not from 1"),
                                  ({"image": (1 << 32, 28, 28, 1)}, "a dimension that is not from 1"),

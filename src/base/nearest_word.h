@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace hearth::tools {
+namespace hearth::base {
 
 // The word of `words` that becomes `typed` with the fewest mistakes, each a letter that is missing,
 // one too many, a wrong one, or two that changed places; of equally near ones the first. A word
@@ -15,4 +15,4 @@ namespace hearth::tools {
 // takes more mistakes than one in three of its letters, or `typed` has fewer than two letters.
 std::optional<std::string> nearestWord(std::string_view typed, std::span<const std::string> words);
 
-}  // namespace hearth::tools
+}  // namespace hearth::base

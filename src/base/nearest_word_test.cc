@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/nearest_word.h"
+#include "base/nearest_word.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string>
 
-namespace hearth::tools {
+namespace hearth::base {
 namespace {
 
 const std::array<std::string, 7> kCommands = {"run",   "bench", "inspect",    "devices",
@@ -40,4 +40,4 @@ TEST(NearestWordTest, FarWordsAndSingleLettersAreNotGuessed) {
 }
 
 }  // namespace
-}  // namespace hearth::tools
+}  // namespace hearth::base

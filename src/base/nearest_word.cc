@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/nearest_word.h"
+#include "base/nearest_word.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
-namespace hearth::tools {
+namespace hearth::base {
 namespace {
 
 // The mistakes between two words, by rows of the table of all beginnings of `from` and of `to`.
@@ -47,4 +47,4 @@ std::optional<std::string> nearestWord(std::string_view typed, std::span<const s
   return nearest;
 }
 
-}  // namespace hearth::tools
+}  // namespace hearth::base
