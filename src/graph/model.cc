@@ -56,16 +56,26 @@ Result<uint64_t> byteSize(const Operand& operand) {
   return bytes;
 }
 
-std::string describeDimensions(const Dimensions& dimensions) {
+namespace {
+
+std::string textOf(const Dimensions& dimensions, const char* ofZero) {
   std::string text = "[";
-  for (size_t i = 0; i < dimensions.size(); ++i)
-    text += base::formatText("{}{}", i == 0 ? "" : ",", dimensions[i]);
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    if (i != 0) text += ",";
+    text += dimensions[i] == 0 ? ofZero : std::to_string(dimensions[i]);
+  }
   return text + "]";
+}
+
+}  // namespace
+
+std::string describeDimensions(const Dimensions& dimensions) {
+  return textOf(dimensions, "0");
 }
 
 std::string describe(const Operand& operand) {
   std::string text = nameOf(operand.type);
-  if (!isScalar(operand.type)) text += describeDimensions(operand.dimensions);
+  if (!isScalar(operand.type)) text += textOf(operand.dimensions, "?");
   if (!operand.name.empty()) text += base::formatText(" \"{}\"", operand.name);
   return text;
 }
