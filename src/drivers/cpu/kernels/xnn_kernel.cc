@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -47,12 +48,15 @@ class XnnKernel final : public Kernel {
   Status setup(std::span<void* const> addresses, void* workspace) override {
     // Some operators convert their result when they get a workspace that they did not ask for.
     if (workspaceSize_ == 0) workspace = nullptr;
+    workspace_ = workspace;
     const xnn_status status = calls_.setup(operator_.get(), workspace, addresses);
     if (status != xnn_status_success) return std::unexpected(xnnError(status, call_));
     return {};
   }
 
   Status run(threads::ThreadPool* pool) override {
+    if (calls_.needsZeroWorkspace && workspace_ != nullptr)
+      std::memset(workspace_, 0, workspaceSize_);
     const threads::GemmHintScope scope(calls_.hint);
     const xnn_status status = xnn_run_operator(operator_.get(), handleOf(pool));
     if (status != xnn_status_success) return std::unexpected(xnnError(status, call_));
@@ -64,6 +68,7 @@ class XnnKernel final : public Kernel {
   XnnOperator operator_;
   XnnCalls calls_;
   size_t workspaceSize_ = 0;
+  void* workspace_ = nullptr;
 };
 
 }  // namespace

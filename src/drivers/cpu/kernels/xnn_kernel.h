@@ -23,6 +23,9 @@ struct XnnCalls {
   std::function<xnn_status(xnn_operator_t, void* workspace, std::span<void* const> addresses)>
       setup;
   threads::GemmHint hint;
+  // The scratch memory is filled with zeros before each run: an operator that packs a matrix there
+  // leaves out what its panels hold beyond the matrix, and counts on zeros.
+  bool needsZeroWorkspace = false;
 };
 
 // Whether a quotient of scales lies in [2^lowest, 2^highest). XNNPACK only asserts the limits of

@@ -40,6 +40,10 @@ Result<bool> lowerBatchMatmul(PlanBuilder* builder) {
     const xnn_status status = xnn_create_batch_matrix_multiply_nc_f32(
         p.isRightTransposed ? XNN_FLAG_TRANSPOSE_B : 0, &op);
     XnnCalls calls;
+    // The kernels for AMD's first Zen processors take the depth in groups of four, and tell what
+    // lies beyond it by weights of zero.
+    constexpr size_t kMostInGroup = 4;
+    calls.needsZeroWorkspace = p.depth % kMostInGroup != 0;
     calls.reshape = [=](xnn_operator_t o, size_t* workspace, size_t* alignment,
                         pthreadpool_t pool) {
       return xnn_reshape_batch_matrix_multiply_nc_f32(o, rank, leftBatches.data(),

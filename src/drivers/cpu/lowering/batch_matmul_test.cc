@@ -37,7 +37,11 @@ INSTANTIATE_TEST_SUITE_P(
                     MatmulCase{{2, 3, 5, 8}, {8, 6}, {2, 3, 5, 6}, false},
                     MatmulCase{{2, 3, 5, 8}, {2, 1, 6, 8}, {2, 3, 5, 6}, true},
                     MatmulCase{{1, 3, 5, 8}, {2, 1, 6, 8}, {2, 3, 5, 6}, true, "reference"},
-                    MatmulCase{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, false}));
+                    MatmulCase{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, false},
+                    // Of more rows than one thread multiplies, and depths beside groups of four.
+                    MatmulCase{{98, 7}, {7, 3}, {98, 3}, false},
+                    MatmulCase{{2, 98, 7}, {2, 3, 7}, {2, 98, 3}, true},
+                    MatmulCase{{3, 98, 6}, {1, 6, 17}, {3, 98, 17}, false}));
 
 }  // namespace
 }  // namespace hearth::cpu
