@@ -415,6 +415,9 @@ Result<cache::CacheOwner> cacheOwner(const hal::CacheToken& token) {
 Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache) {
   const base::TraceSpan span("start", "save the compilation");
   HEARTH_TRY(checkFiles(cache));
+  // A start from such files could not pack what they lack.
+  if (parts.weights != nullptr && !parts.weights->hasAllPlaces())
+    return fail(ErrorCode::kOutOfMemory, "Memory was missing for the list of packed weights.");
   Saver saver(parts, store);
   saver.collect();
   return saver.write(cache);

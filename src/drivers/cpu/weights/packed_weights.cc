@@ -384,6 +384,7 @@ size_t PackedWeights::lookUpOrInsert(void* context, const xnn_weights_cache_look
   try {
     return self->insert(key == nullptr ? 0 : key->seed, data, size);
   } catch (...) {
+    self->hasAllPlaces_.store(false, std::memory_order_relaxed);
     if (Scratch* const scratch = std::exchange(currentPlace.scratch, nullptr)) {
       const std::lock_guard lock(self->mutex_);
       scratch->next = std::exchange(self->kept_, scratch);

@@ -2,6 +2,7 @@
 // Packed weights of one prepared model, behind XNNPACK's weights-cache provider.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -245,6 +246,8 @@ class PackedWeights {
   uint64_t repairs() const;
   // Everything that is packed now.
   std::map<WeightPlace, PackedPlace> places() const;
+  // Whether that is everything that operators use: not when memory was missing to note a packing.
+  bool hasAllPlaces() const { return hasAllPlaces_.load(std::memory_order_relaxed); }
   // The places whose packings are described, with their sources.
   std::map<WeightPlace, std::shared_ptr<const PackingSource>> sources() const;
   // The segments with the small packings made since the last call that onPacked() was not told of,
@@ -325,7 +328,8 @@ class PackedWeights {
   std::vector<memory::Mapping> partBuffers_;      // for the next parted segments
   std::map<uint8_t*, PackedPlace> reservations_;  // handed out for packing, not yet inserted
   Scratch* kept_ = nullptr;                       // packed bytes that could not be inserted
-  std::vector<Group> groups_;                     // open ones
+  std::atomic<bool> hasAllPlaces_ = true;
+  std::vector<Group> groups_;  // open ones
   std::map<std::string, uint64_t> packedBytes_;
 };
 
