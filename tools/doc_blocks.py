@@ -21,10 +21,10 @@ from pathlib import Path
 
 import checkout
 
-PAGES = ("README.md", "docs/python.md", "docs/python-reference.md")
+PAGES = ("README.md", "docs/python.md", "docs/python-reference.md", "docs/tutorial.md")
 RUN = ("sh", "python", "cpp")
 SHOWN = "text"
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 NOT_RUN = re.compile(r"<!-- not run: \S.* -->")
 PRINTED = re.compile(r"^print\(.*\)  # (.+)$", re.MULTILINE)
 
