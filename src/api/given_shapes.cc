@@ -13,7 +13,7 @@
 #include "api/handles.h"
 #include "base/format.h"
 #include "base/nearest_word.h"
-#include "ops/specialized_model.h"
+#include "frontends/tflite/other_shapes.h"
 
 namespace hearth::api {
 namespace {
@@ -51,12 +51,6 @@ Result<size_t> findInput(const std::vector<TensorInfo>& inputs, std::string_view
               nearest ? base::formatText(" Did you mean \"{}\"?", *nearest) : "");
 }
 
-// The shape of the file, with what it was written with in place of unknown dimensions.
-Dimensions defaultDimensions(const TensorInfo& input) {
-  const bool isOfAnyRank = input.dimensions.empty() && !input.isRankZeroTensor;
-  return isOfAnyRank ? input.fileDimensions : input.defaultDimensions();
-}
-
 Status checkShape(const TensorInfo& input, const Dimensions& given) {
   const std::string text = graph::describeDimensions(given);
   const bool isOfAnyRank = input.dimensions.empty() && !input.isRankZeroTensor;
@@ -64,7 +58,7 @@ Status checkShape(const TensorInfo& input, const Dimensions& given) {
     return fail(ErrorCode::kBadData,
                 "The shape {} for the input \"{}\" has {} dimension{}; the input has {}, {}.", text,
                 input.name, given.size(), given.size() == 1 ? "" : "s", input.dimensions.size(),
-                graph::describeDimensions(defaultDimensions(input)));
+                graph::describeDimensions(tflite::declaredShape(input)));
   if (std::ranges::contains(given, 0u))
     return fail(ErrorCode::kBadData,
                 "The shape {} for the input \"{}\" has a dimension of 0; each is at least 1.", text,
@@ -100,64 +94,8 @@ Result<std::vector<Dimensions>> readShapes(const hearth_compile_options& options
   }
   std::vector<Dimensions> shapes;
   for (size_t i = 0; i < inputs.size(); ++i)
-    shapes.push_back(given[i] ? *std::move(given[i]) : defaultDimensions(inputs[i]));
+    shapes.push_back(given[i] ? *std::move(given[i]) : tflite::declaredShape(inputs[i]));
   return shapes;
-}
-
-// The shapes of the clients' inputs and behind them those of the states.
-std::vector<Dimensions> withStates(const graph::Model& model, std::vector<Dimensions> shapes) {
-  const graph::Subgraph& main = model.main();
-  for (size_t i = shapes.size(); i < main.inputs.size(); ++i)
-    shapes.push_back(main.operands[main.inputs[i]].dimensions);
-  return shapes;
-}
-
-bool fits(const Dimensions& declared, const Dimensions& given) {
-  if (declared.empty()) return true;
-  for (size_t i = 0; i < declared.size(); ++i)
-    if (declared[i] != 0 && declared[i] != given[i]) return false;
-  return true;
-}
-
-// A model with unknown dimensions, which the shapes only complete.
-Result<std::shared_ptr<const graph::Model>> complete(const graph::Model& model,
-                                                     const std::vector<Dimensions>& shapes) {
-  auto made = ops::specialize(model, withStates(model, shapes));
-  if (made) return made->model;
-  if (made.error().code() != ErrorCode::kUnsupported)
-    return std::unexpected(std::move(made.error()));
-  // Some shape depends on values: the rest stays as it is.
-  auto open = std::make_shared<graph::Model>(model);
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    graph::Operand& input = open->main().operands[open->main().inputs[i]];
-    input.dimensions = shapes[i];
-    input.isRankZeroTensor = shapes[i].empty();
-  }
-  return open;
-}
-
-Result<std::shared_ptr<const graph::Model>> modelFor(const tflite::ImportedGraph& graph,
-                                                     const std::vector<Dimensions>& shapes) {
-  bool isComplete = ops::hasUnknownInputs(*graph.model);
-  std::vector<Dimensions> defaults;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    isComplete = isComplete && fits(graph.inputs[i].dimensions, shapes[i]);
-    defaults.push_back(defaultDimensions(graph.inputs[i]));
-  }
-  if (isComplete) return complete(*graph.model, shapes);
-  return ops::resize(*graph.model, defaults, shapes);
-}
-
-// States that have more rows begin with more of the same.
-void repeatInitialValues(const graph::Model& model, std::vector<graph::StatePair>* states) {
-  for (graph::StatePair& state : *states) {
-    std::vector<uint8_t>& value = state.initialValue;
-    const auto bytes = graph::byteSize(model.main().operands[model.main().inputs[state.input]]);
-    if (!bytes || value.empty() || *bytes % value.size() != 0) continue;
-    const size_t once = value.size();
-    for (uint64_t repeats = *bytes / once; repeats > 1; --repeats)
-      value.insert(value.end(), value.begin(), value.begin() + static_cast<ptrdiff_t>(once));
-  }
 }
 
 }  // namespace
@@ -168,18 +106,7 @@ Result<bool> giveShapes(const hearth_compile_options& options, tflite::ImportedG
   for (size_t i = 0; i < shapes.size(); ++i)
     isAsBefore = isAsBefore && shapes[i] == graph->inputs[i].dimensions;
   if (isAsBefore) return false;
-  HEARTH_ASSIGN(graph->model, modelFor(*graph, shapes));
-  const graph::Subgraph& main = graph->model->main();
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    graph->inputs[i].dimensions = shapes[i];
-    graph->inputs[i].isRankZeroTensor = shapes[i].empty();
-  }
-  for (size_t i = 0; i < graph->outputs.size(); ++i) {
-    const graph::Operand& output = main.operands[main.outputs[i]];
-    graph->outputs[i].dimensions = output.dimensions;
-    graph->outputs[i].isRankZeroTensor = output.isRankZeroTensor;
-  }
-  repeatInitialValues(*graph->model, &graph->states);
+  HEARTH_TRY(tflite::followShapes(shapes, graph));
   return true;
 }
 

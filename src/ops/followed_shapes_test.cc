@@ -84,11 +84,8 @@ class Graph {
 
   // The shape of the last output for these inputs; the error's sentence where there is none.
   std::string resized(std::vector<Dimensions> now) {
+    finish();
     graph::Subgraph& main = model_.main();
-    main.operands.back().lifetime = Lifetime::kSubgraphOutput;
-    main.outputs = {static_cast<uint32_t>(main.operands.size() - 1)};
-    const Status valid = graph::validate(model_);
-    EXPECT_TRUE(valid) << valid.error().toString();
     std::vector<Dimensions> before;
     for (const uint32_t index : main.inputs) before.push_back(main.operands[index].dimensions);
     const auto made = resize(model_, before, now);
@@ -101,7 +98,25 @@ class Graph {
     return graph::describeDimensions(result.operands[result.outputs[0]].dimensions);
   }
 
+  // The same by inferAgain().
+  std::string inferredAgain(std::vector<Dimensions> now) {
+    finish();
+    const auto made = inferAgain(model_, now);
+    if (!made) return made.error().toString();
+    EXPECT_TRUE(validateOperations(**made));
+    const graph::Subgraph& result = (*made)->main();
+    return graph::describeDimensions(result.operands[result.outputs[0]].dimensions);
+  }
+
  private:
+  void finish() {
+    graph::Subgraph& main = model_.main();
+    main.operands.back().lifetime = Lifetime::kSubgraphOutput;
+    main.outputs = {static_cast<uint32_t>(main.operands.size() - 1)};
+    const Status valid = graph::validate(model_);
+    EXPECT_TRUE(valid) << valid.error().toString();
+  }
+
   graph::Model model_;
 };
 
@@ -110,6 +125,35 @@ std::string reshaped(const Dimensions& from, const std::vector<int32_t>& shape,
   Graph graph;
   graph.reshape(graph.input(from), shape, declared);
   return graph.resized({now});
+}
+
+TEST(InferAgainTest, ConstantsStayAndRanksMayChange) {
+  const auto reshape = [](const std::vector<int32_t>& shape, const Dimensions& now) {
+    Graph graph;
+    graph.reshape(graph.input({1, 7, 7, 8}), shape, {1, 392});
+    return graph.inferredAgain({now});
+  };
+  EXPECT_EQ(reshape({1, -1}, {4, 7, 7, 8}), "[1,1568]");
+  EXPECT_EQ(reshape({1, 392}, {8, 49}), "[1,392]");
+  EXPECT_THAT(reshape({1, 392}, {4, 7, 7, 8}), HasSubstr("RESHAPE"));
+  Graph softmax;
+  softmax.softmax(softmax.input({1, 4}), {1, 4});
+  EXPECT_EQ(softmax.inferredAgain({{2, 3, 4}}), "[2,3,4]");
+  EXPECT_THAT(softmax.inferredAgain({{2, 0}}), HasSubstr("has no elements"));
+  EXPECT_THAT(softmax.inferredAgain({{2}, {3}}), HasSubstr("the model has 1"));
+}
+
+TEST(InferAgainTest, ALayerKeepsItsDimensions) {
+  const auto layer = [](const Dimensions& output, const Dimensions& now) {
+    Graph graph;
+    const uint32_t input = graph.input({1, 2, 4});
+    graph.operation(OperationType::kFullyConnected,
+                    {input, graph.floats({3, 4}), graph.floats({3}), graph.scalar(0)}, output);
+    return graph.inferredAgain({now});
+  };
+  EXPECT_EQ(layer({1, 2, 3}, {2, 5, 4}), "[2,5,3]");
+  EXPECT_EQ(layer({2, 3}, {2, 5, 4}), "[10,3]");
+  EXPECT_EQ(layer({2, 3}, {6, 4}), "[6,3]");
 }
 
 TEST(FollowedShapesTest, AReshapeFollowsTheBatch) {

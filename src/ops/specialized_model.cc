@@ -97,6 +97,8 @@ class Specializer {
     for (size_t i = first; i < subgraph_.inputs.size(); ++i)
       states_[subgraph_.inputs[i]].isFree = true;
   }
+  // To be called before run(): shapes that depend on values stay unknown and are no errors.
+  void allowOpenShapes() { allowsOpenShapes_ = true; }
   // To be called before run(), with what is known of the inputs of a nested subgraph.
   void setFollowedInputs(std::vector<FollowedTensor> inputs) { outerInputs_ = std::move(inputs); }
 
@@ -186,8 +188,17 @@ class Specializer {
     const OperationDefinition* const definition = findOperation(operation.type);
     if (definition == nullptr)
       return fail(ErrorCode::kUnsupported, "{} has no kernel.", graph::nameOf(operation.type));
-    if (operation.type == OperationType::kIf || operation.type == OperationType::kWhile)
-      return stepInto(index, operation);
+    if (allowsOpenShapes_ && hasOpenInput(operation)) {
+      operations_.push_back(index);
+      return {};
+    }
+    if (operation.type == OperationType::kIf || operation.type == OperationType::kWhile) {
+      const Status inferred = stepInto(index, operation);
+      if (inferred || !allowsOpenShapes_ || inferred.error().code() != ErrorCode::kUnsupported)
+        return inferred;
+      operations_.push_back(index);
+      return {};
+    }
     makeContext(original_, subgraph_, operation, &context_);
     bool areValuesKnown = true;
     bool isDerived =
@@ -204,8 +215,13 @@ class Specializer {
     if (operation.type == OperationType::kShape || operation.type == OperationType::kRank)
       areValuesKnown = true;  // they read no elements
     HEARTH_TRY(realign());
-    HEARTH_TRY(before_ == nullptr ? definition->prepare(context_)
-                                  : prepareFollowing(index, *definition));
+    const Status prepared =
+        before_ == nullptr ? prepare(*definition) : prepareFollowing(index, *definition);
+    if (!prepared && allowsOpenShapes_ && isNeedsRuntimeValue(prepared.error())) {
+      operations_.push_back(index);
+      return {};
+    }
+    HEARTH_TRY(prepared);
     for (size_t i = 0; i < operation.outputs.size(); ++i) {
       const Tensor& output = context_.outputs[i];
       if (!output.isPresent) continue;
@@ -223,6 +239,30 @@ class Specializer {
     });
     if (!isComputed || isOutput) operations_.push_back(index);
     return {};
+  }
+
+  bool hasOpenInput(const graph::Operation& operation) const {
+    return std::ranges::any_of(operation.inputs, [&](uint32_t input) {
+      const graph::Operand& operand = subgraph_.operands[input];
+      return operand.hasValue() && !operand.isConstant() && !graph::isScalar(operand.type) &&
+             operand.lifetime != Lifetime::kSubgraph && !states_[input].isKnown;
+    });
+  }
+
+  Status prepare(const OperationDefinition& definition) {
+    Status prepared = definition.prepare(context_);
+    if (prepared || !allowsOpenShapes_ || prepared.error().code() != ErrorCode::kBadData)
+      return prepared;
+    // An output that had rank 0 by the file may have another one now.
+    bool hasRankZero = false;
+    for (Tensor& output : context_.outputs) {
+      if (!output.operand->isRankZeroTensor) continue;
+      graph::Operand& unranked = unranked_.emplace_back(*output.operand);
+      unranked.isRankZeroTensor = false;
+      output.operand = &unranked;
+      hasRankZero = true;
+    }
+    return hasRankZero ? definition.prepare(context_) : prepared;
   }
 
   // --- Following the inputs ---
@@ -331,15 +371,18 @@ class Specializer {
         return fail(ErrorCode::kUnsupported, "The model has too much nested control flow.");
       // A subgraph with several callers has to suit them all.
       const bool isOnlyUse = isOnlyUse_ && isReferredToOnce(target);
+      // What runs with open shapes may meet others in the next run of the same subgraph.
+      const bool isFinal = isOnlyUse && !allowsOpenShapes_;
       if (before_ != nullptr && !isOnlyUse)
         return fail(ErrorCode::kUnsupported,
                     "Subgraph {} cannot follow: several operations refer to it.", target);
       Specializer nested(original_, before_, target, depth_ + 1, isOnlyUse, allowance_, model_);
       nested.setFollowedInputs(followedInputs);
+      nested.allowsOpenShapes_ = allowsOpenShapes_;
       HEARTH_TRY_CONTEXT(nested.run(inputs), "in subgraph {}", target);
       outputs.push_back(nested.outputDimensions());
       if (before_ != nullptr) followedOutputs.push_back(nested.followedOutputs());
-      if (!isOnlyUse) continue;
+      if (!isFinal) continue;
       nested.finish();
       const std::vector<uint32_t> left = nested.takeOperations();
       nestedOperations_.insert(nestedOperations_.end(), left.begin(), left.end());
@@ -453,16 +496,47 @@ class Specializer {
   std::vector<FollowedTensor> outerInputs_;
   std::vector<FollowedTensor> followed_;  // by operand; empty without `before_`
   std::deque<std::pair<uint32_t, FollowedConstant>> replaced_;  // by operation
+  bool allowsOpenShapes_ = false;
+  std::deque<graph::Operand> unranked_;  // in place of operands of rank 0
 };
 
 // The model without the shapes that follow from those of its inputs.
-graph::Model withoutShapes(const graph::Model& model) {
+graph::Model withoutShapes(const graph::Model& model, bool keepsRanks) {
   graph::Model made = model;
   for (graph::Subgraph& subgraph : made.subgraphs)
-    for (graph::Operand& operand : subgraph.operands)
-      if (!operand.isConstant() && operand.hasValue() && operand.lifetime != Lifetime::kSubgraph)
+    for (graph::Operand& operand : subgraph.operands) {
+      if (operand.isConstant() || !operand.hasValue() || operand.lifetime == Lifetime::kSubgraph)
+        continue;
+      if (keepsRanks)
         std::ranges::fill(operand.dimensions, 0u);
+      else
+        operand.dimensions.clear();
+    }
   return made;
+}
+
+// By the rank of its output alone a FULLY_CONNECTED tells whether it keeps the dimensions.
+void keepRanksOfLayers(const graph::Model& model, graph::Model* open) {
+  for (size_t s = 0; s < model.subgraphs.size(); ++s) {
+    const graph::Subgraph& subgraph = model.subgraphs[s];
+    for (const graph::Operation& operation : subgraph.operations) {
+      if (operation.type != OperationType::kFullyConnected || operation.inputs.empty() ||
+          operation.outputs.empty())
+        continue;
+      const size_t rank = subgraph.operands[operation.outputs[0]].dimensions.size();
+      if (rank != 2 && rank == subgraph.operands[operation.inputs[0]].dimensions.size())
+        open->subgraphs[s].operands[operation.outputs[0]].dimensions.assign(rank, 0);
+    }
+  }
+}
+
+Result<std::shared_ptr<const graph::Model>> validated(graph::Model made,
+                                                      const graph::Model& original) {
+  // Kernels that read whole vectors need no copy of the last constant.
+  constexpr size_t kRoom = 64;
+  if (made.constantBytes.size() != original.constantBytes.size())
+    made.constantBytes.resize(made.constantBytes.size() + kRoom);
+  return graph::ValidatedModel::of(std::move(made));
 }
 
 }  // namespace
@@ -495,18 +569,38 @@ Result<std::shared_ptr<const graph::Model>> resize(const graph::Model& model,
     all.push_back(main.operands[main.inputs[i]].dimensions);
   HEARTH_ASSIGN(const SpecializedModel declared, specialize(model, all));
   std::ranges::copy(now, all.begin());
-  const graph::Model open = withoutShapes(model);
+  const graph::Model open = withoutShapes(model, true);
   graph::Model made = open;
   uint32_t allowance = kMostNested;
   Specializer specializer(open, declared.model.get(), 0, 0, true, &allowance, &made);
   specializer.setFreeInputs(now.size());
   HEARTH_TRY(specializer.run(all));
   specializer.finish();
-  // Kernels that read whole vectors need no copy of the last constant.
-  constexpr size_t kRoom = 64;
-  if (made.constantBytes.size() != model.constantBytes.size())
-    made.constantBytes.resize(made.constantBytes.size() + kRoom);
-  return graph::ValidatedModel::of(std::move(made));
+  return validated(std::move(made), model);
+}
+
+Result<std::shared_ptr<const graph::Model>> inferAgain(const graph::Model& model,
+                                                       std::span<const Dimensions> inputs) {
+  const graph::Subgraph& main = model.main();
+  if (inputs.size() > main.inputs.size())
+    return fail(ErrorCode::kBadData, "There are shapes of {} inputs, the model has {}.",
+                inputs.size(), main.inputs.size());
+  graph::Model open = withoutShapes(model, false);
+  keepRanksOfLayers(model, &open);
+  std::vector<Dimensions> all(inputs.begin(), inputs.end());
+  for (size_t i = 0; i < main.inputs.size(); ++i) {
+    graph::Operand& input = open.main().operands[main.inputs[i]];
+    if (i >= all.size()) all.push_back(main.operands[main.inputs[i]].dimensions);
+    input.dimensions = all[i];
+    input.isRankZeroTensor = all[i].empty() && !graph::isScalar(input.type);
+  }
+  graph::Model made = open;
+  uint32_t allowance = kMostNested;
+  Specializer specializer(open, nullptr, 0, 0, true, &allowance, &made);
+  specializer.allowOpenShapes();
+  HEARTH_TRY(specializer.run(all));
+  specializer.finish();
+  return validated(std::move(made), model);
 }
 
 }  // namespace hearth::ops

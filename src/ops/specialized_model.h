@@ -45,4 +45,13 @@ Result<std::shared_ptr<const graph::Model>> resize(const graph::Model& model,
                                                    std::span<const graph::Dimensions> before,
                                                    std::span<const graph::Dimensions> now);
 
+// The model for other dimensions of its first inputs, which may have another rank, too. Unlike
+// resize(), as TensorFlow Lite does it: all constants and states stay what they are, and an
+// operation means what it says, whatever the file's shapes were. Shapes that depend on values stay
+// unknown. The result shares the pools of `model` and has passed graph::validate(), but not
+// validateOperations(). kBadData where an operation cannot have such inputs; kUnsupported as for
+// specialize().
+Result<std::shared_ptr<const graph::Model>> inferAgain(const graph::Model& model,
+                                                       std::span<const graph::Dimensions> inputs);
+
 }  // namespace hearth::ops

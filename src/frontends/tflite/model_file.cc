@@ -264,8 +264,8 @@ Result<ImportedGraph> ModelFile::importSignature(std::string_view key, Shapes sh
               hasSignatures ? signatures->size() : 0);
 }
 
-Result<ImportedGraph> ModelFile::importSubgraph(size_t subgraph) const {
-  return importGraph(contents_->view, subgraph, nullptr, Shapes::kAsInFile);
+Result<ImportedGraph> ModelFile::importSubgraph(size_t subgraph, Shapes shapes) const {
+  return importGraph(contents_->view, subgraph, nullptr, shapes);
 }
 
 Result<FileSubgraph> ModelFile::fileSubgraph(size_t subgraph) const {

@@ -88,7 +88,7 @@ class ModelFile {
   // ops::validateOperations().
   Result<ImportedGraph> importSignature(std::string_view key,
                                         Shapes shapes = Shapes::kAsInFile) const;
-  Result<ImportedGraph> importSubgraph(size_t subgraph) const;
+  Result<ImportedGraph> importSubgraph(size_t subgraph, Shapes shapes = Shapes::kAsInFile) const;
 
   // The tensors of a subgraph. Errors: kNotFound for an index that does not exist, kBadData for
   // inputs, outputs, shapes, quantisation or values that no file may have.

@@ -202,7 +202,7 @@ TEST(TfliteLibrary, RefusesWrongShapesAndSizes) {
   EXPECT_EQ(program.copyOut(program.output(0), room.data(), sizeof(room)), kError);
   EXPECT_EQ(program.resize(0, {3}), kOk);
   EXPECT_EQ(program.allocate(), kError);
-  EXPECT_THAT(program.messages(), HasSubstr("cannot have the shape"));
+  EXPECT_THAT(program.messages(), HasSubstr("ADD"));
 }
 
 TEST(TfliteLibrary, OutputsOfUnknownSizeAreThereAfterARun) {

@@ -2,15 +2,10 @@
 #include "frontends/tflite_c/subgraph_runner.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
-#include "base/sha256.h"
-#include "ops/specialized_model.h"
 #include "runtime/compilation.h"
-#include "runtime/device_manager.h"
-#include "runtime/start_record.h"
 
 namespace hearth::tflite_c {
 namespace {
@@ -28,18 +23,6 @@ hal::Argument argumentAt(void* data, uint64_t bytes) {
 
 std::vector<int32_t> signedDims(const graph::Dimensions& dimensions) {
   return {dimensions.begin(), dimensions.end()};
-}
-
-// One token for each program's token and subgraph.
-std::shared_ptr<const runtime::CacheRequest> cacheRequest(const delegate::DelegateOptions& options,
-                                                          size_t subgraph) {
-  base::Sha256 hash;
-  hash.update(options.modelToken.data(), options.modelToken.size());
-  hash.update(&subgraph, sizeof(subgraph));
-  runtime::CacheRequest request;
-  request.folder = options.cacheFolder;
-  request.token = hash.finish();
-  return std::make_shared<const runtime::CacheRequest>(std::move(request));
 }
 
 }  // namespace
@@ -62,14 +45,11 @@ Result<std::unique_ptr<SubgraphRunner>> SubgraphRunner::create(
 SubgraphRunner::SubgraphRunner(std::shared_ptr<const tflite::ModelFile> file, size_t subgraph,
                                tflite::FileSubgraph description,
                                Result<tflite::ImportedGraph> imported)
-    : file_(std::move(file)),
-      index_(subgraph),
-      subgraph_(std::move(description)),
-      imported_(std::move(imported)),
-      tensors_(std::make_unique<TensorTable>(file_, subgraph, subgraph_.tensorCount)),
+    : subgraph_(std::move(description)),
+      tensors_(std::make_unique<TensorTable>(file, subgraph, subgraph_.tensorCount)),
+      compiler_(std::move(file), subgraph, std::move(imported)),
       inputs_(subgraph_.inputs.size()),
-      outputs_(subgraph_.outputs.size()),
-      hasUnknownInputs_(imported_ && ops::hasUnknownInputs(*imported_->model)) {}
+      outputs_(subgraph_.outputs.size()) {}
 
 Status SubgraphRunner::findPlaces() {
   for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -117,87 +97,6 @@ std::vector<graph::Dimensions> SubgraphRunner::inputShapes() const {
   return shapes;
 }
 
-Status SubgraphRunner::checkShapes(const std::vector<graph::Dimensions>& shapes) const {
-  const graph::Subgraph& main = imported_->model->main();
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const graph::Operand& operand = main.operands[main.inputs[i]];
-    const bool isUnranked =
-        operand.dimensions.empty() && !operand.isRankZeroTensor && !graph::isScalar(operand.type);
-    if (isUnranked) continue;
-    const bool fits =
-        shapes[i].size() == operand.dimensions.size() &&
-        std::ranges::equal(shapes[i], operand.dimensions, [](uint32_t given, uint32_t known) {
-          return known == 0 || given == known;
-        });
-    if (!fits)
-      return fail(ErrorCode::kUnsupported,
-                  "The input \"{}\" cannot have the shape {}: the model was written for {}, in "
-                  "which it leaves no other dimension open.",
-                  inputs_[i].tensor->name, graph::describeDimensions(shapes[i]),
-                  graph::describe(operand));
-  }
-  return {};
-}
-
-Status SubgraphRunner::compile(const std::vector<graph::Dimensions>& shapes,
-                               const delegate::DelegateOptions& options) {
-  const auto begin = std::chrono::steady_clock::now();
-  runtime::CompilationOptions wanted = options.compilation;
-  wanted.prepare.threads = options.threads;
-  if (hasUnknownInputs_) {
-    wanted.prepare.expectedInputs = shapes;
-    const graph::Subgraph& main = imported_->model->main();
-    for (size_t i = shapes.size(); i < main.inputs.size(); ++i)
-      wanted.prepare.expectedInputs.push_back(main.operands[main.inputs[i]].dimensions);
-  }
-  if (!options.cacheFolder.empty()) wanted.cache = cacheRequest(options, index_);
-  std::shared_ptr<const graph::Model> model = imported_->model;
-  if (options.allowsFp16) {
-    auto relaxed = std::make_shared<graph::Model>(*model);
-    relaxed->relaxFloat32ToFloat16 = true;
-    model = std::move(relaxed);
-  }
-  HEARTH_ASSIGN(auto compilation,
-                runtime::Compilation::create(std::move(model), imported_->states, wanted,
-                                             runtime::DeviceManager::shared()));
-  if (runtime::isReportWanted()) {
-    runtime::StartRecord record;
-    record.device = compilation->deviceNames();
-    record.cache = compilation->cacheOutcome();
-    record.prepareMs =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-    record.setReport(compilation->preparedModel().startReportSoFar());
-    runtime::appendToReport(record);
-  }
-  HEARTH_ASSIGN(execution_, runtime::Execution::create(std::move(compilation)));
-  return {};
-}
-
-std::vector<std::optional<graph::Dimensions>> SubgraphRunner::outputShapes(
-    const std::vector<graph::Dimensions>& shapes) const {
-  std::vector<std::optional<graph::Dimensions>> found(outputs_.size());
-  const auto read = [&](const graph::Model& model) {
-    bool isWhole = true;
-    for (size_t i = 0; i < found.size(); ++i) {
-      const graph::Operand& output = model.main().operands[model.main().outputs[i]];
-      if (graph::isFullySpecified(output))
-        found[i] = output.dimensions;
-      else
-        isWhole = false;
-    }
-    return isWhole;
-  };
-  if (read(*imported_->model) || !hasUnknownInputs_) return found;
-  std::vector<graph::Dimensions> all = shapes;
-  const graph::Subgraph& main = imported_->model->main();
-  for (size_t i = all.size(); i < main.inputs.size(); ++i)
-    all.push_back(main.operands[main.inputs[i]].dimensions);
-  // What it cannot tell, a run tells.
-  if (const Result<ops::SpecializedModel> special = ops::specialize(*imported_->model, all))
-    read(*special->model);
-  return found;
-}
-
 Result<void*> SubgraphRunner::memoryFor(Place* place, uint64_t bytes) {
   if (place->custom != nullptr) {
     if (place->customBytes < bytes)
@@ -216,11 +115,11 @@ Result<void*> SubgraphRunner::memoryFor(Place* place, uint64_t bytes) {
 Status SubgraphRunner::bindInput(size_t position) {
   Place& place = inputs_[position];
   hal::Argument argument = argumentAt(place.tensor->data, place.tensor->bytes);
-  if (hasUnknownInputs_) {
+  if (compiled_->hasUnknownInputs) {
     const std::span<const int32_t> dims = dimsOf(*place.tensor);
     argument.dimensions.assign(dims.begin(), dims.end());
   }
-  return execution_->setInput(position, std::move(argument));
+  return compiled_->execution->setInput(position, std::move(argument));
 }
 
 Status SubgraphRunner::placeInput(size_t position) {
@@ -237,7 +136,7 @@ Status SubgraphRunner::placeInput(size_t position) {
 
 Status SubgraphRunner::bindOutput(size_t position, uint64_t bytes) {
   Place& place = outputs_[position];
-  return execution_->setOutput(position, argumentAt(place.bound, bytes));
+  return compiled_->execution->setOutput(position, argumentAt(place.bound, bytes));
 }
 
 Status SubgraphRunner::placeOutput(size_t position, const std::optional<graph::Dimensions>& shape) {
@@ -271,17 +170,12 @@ Status SubgraphRunner::placeOutput(size_t position, const std::optional<graph::D
 
 Status SubgraphRunner::allocate(const delegate::DelegateOptions& options) {
   if (isReady_) return {};
-  if (!imported_) return std::unexpected(imported_.error());
   const std::vector<graph::Dimensions> shapes = inputShapes();
-  HEARTH_TRY(checkShapes(shapes));
-  if (execution_ == nullptr) {
-    HEARTH_TRY(compile(shapes, options));
-  } else {
-    HEARTH_TRY(execution_->resetState());
-  }
+  HEARTH_ASSIGN(compiled_, compiler_.compile(shapes, options));
+  HEARTH_TRY(compiled_->execution->resetState());
   for (size_t i = 0; i < inputs_.size(); ++i) HEARTH_TRY(placeInput(i));
   hasDynamicOutputs_ = false;
-  const std::vector<std::optional<graph::Dimensions>> outputs = outputShapes(shapes);
+  const std::vector<std::optional<graph::Dimensions>> outputs = compiled_->outputShapes(shapes);
   for (size_t i = 0; i < outputs_.size(); ++i) HEARTH_TRY(placeOutput(i, outputs[i]));
   isReady_ = true;
   return {};
@@ -291,7 +185,7 @@ Status SubgraphRunner::growOutputs() {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     Place& place = outputs_[i];
     if (!place.isDynamic) continue;
-    HEARTH_ASSIGN(const graph::Dimensions shape, execution_->outputShape(i));
+    HEARTH_ASSIGN(const graph::Dimensions shape, compiled_->execution->outputShape(i));
     HEARTH_ASSIGN(const uint64_t bytes, tensorBytes(place.tensor->type, signedDims(shape)));
     const uint64_t room = place.custom != nullptr ? place.customBytes : place.memory.size();
     if (bytes <= room) continue;
@@ -305,7 +199,7 @@ Status SubgraphRunner::describeDynamicOutputs() {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     Place& place = outputs_[i];
     if (!place.isDynamic) continue;
-    HEARTH_ASSIGN(const graph::Dimensions shape, execution_->outputShape(i));
+    HEARTH_ASSIGN(const graph::Dimensions shape, compiled_->execution->outputShape(i));
     HEARTH_TRY(TensorTable::setDims(signedDims(shape), place.tensor));
     place.tensor->data = place.bound;
   }
@@ -318,10 +212,10 @@ Status SubgraphRunner::invoke() {
                 "Invoke called on model that is not ready: allocate its tensors first, and again "
                 "after an input was resized.");
   if (!hasDynamicOutputs_) [[likely]]
-    return execution_->compute(base::Deadline());
+    return compiled_->execution->compute(base::Deadline());
   // Each failed run tells a size that was too small, in the worst case of one output only.
   for (size_t i = 0;; ++i) {
-    const Status run = execution_->compute(base::Deadline());
+    const Status run = compiled_->execution->compute(base::Deadline());
     if (run) return describeDynamicOutputs();
     if (run.error().code() != ErrorCode::kOutputInsufficientSize || i > outputs_.size()) return run;
     HEARTH_TRY(growOutputs());
@@ -329,8 +223,8 @@ Status SubgraphRunner::invoke() {
 }
 
 Status SubgraphRunner::resetVariables() {
-  if (execution_ == nullptr) return {};
-  return execution_->resetState();
+  if (compiled_ == nullptr) return {};
+  return compiled_->execution->resetState();
 }
 
 Status SubgraphRunner::setCustomAllocation(int32_t index, const TfLiteCustomAllocation& allocation,

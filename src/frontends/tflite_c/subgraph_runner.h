@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,9 +11,9 @@
 #include "frontends/delegate/delegate_options.h"
 #include "frontends/tflite/model_file.h"
 #include "frontends/tflite_c/declarations.h"
+#include "frontends/tflite_c/subgraph_compiler.h"
 #include "frontends/tflite_c/tensor_memory.h"
 #include "frontends/tflite_c/tensor_table.h"
-#include "runtime/execution.h"
 
 namespace hearth::tflite_c {
 
@@ -36,8 +37,8 @@ class SubgraphRunner {
   // dimensions that cannot be.
   Status resizeInput(size_t position, std::span<const int32_t> dims, bool isStrict);
   // Makes the model ready for the shapes of its inputs: compiles it, gives all inputs and outputs
-  // memory, and sets variables to their initial values. Does nothing if it is ready. kUnsupported
-  // for what no device runs, and for dimensions that the model does not leave open.
+  // memory, and sets variables to their initial values. Does nothing if it is ready. Errors: those
+  // of SubgraphCompiler::compile(); after other shapes were given, it may be called again.
   Status allocate(const delegate::DelegateOptions& options);
   // kBadState before allocate().
   Status invoke();
@@ -61,12 +62,6 @@ class SubgraphRunner {
 
   Status findPlaces();
   std::vector<graph::Dimensions> inputShapes() const;
-  Status checkShapes(const std::vector<graph::Dimensions>& shapes) const;
-  Status compile(const std::vector<graph::Dimensions>& shapes,
-                 const delegate::DelegateOptions& options);
-  // Of the outputs for these shapes of inputs; empty for one that depends on values.
-  std::vector<std::optional<graph::Dimensions>> outputShapes(
-      const std::vector<graph::Dimensions>& shapes) const;
   Status placeInput(size_t position);
   Status placeOutput(size_t position, const std::optional<graph::Dimensions>& shape);
   // The memory for a tensor of this many bytes: the program's, or the library's.
@@ -76,17 +71,14 @@ class SubgraphRunner {
   Status growOutputs();
   Status describeDynamicOutputs();
 
-  const std::shared_ptr<const tflite::ModelFile> file_;
-  const size_t index_;
   const tflite::FileSubgraph subgraph_;
-  const Result<tflite::ImportedGraph> imported_;
   std::unique_ptr<TensorTable> tensors_;
+  SubgraphCompiler compiler_;
   std::vector<Place> inputs_;
   std::vector<Place> outputs_;
-  bool hasUnknownInputs_ = false;
   bool hasDynamicOutputs_ = false;
   bool isReady_ = false;
-  std::shared_ptr<runtime::Execution> execution_;  // null before the first allocate()
+  std::shared_ptr<const CompiledSubgraph> compiled_;  // null before the first allocate()
 };
 
 }  // namespace hearth::tflite_c
