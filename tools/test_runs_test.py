@@ -86,7 +86,10 @@ class RunProgramTest(unittest.TestCase):
 class RunPythonTest(unittest.TestCase):
 
     def runFile(self, text, limit=test_runs.UNLIMITED):
-        with tempfile.TemporaryDirectory(dir=test_runs.checkout.ROOT / "tools") as folder:
+        # Not among the sources, which other tests copy meanwhile.
+        build = test_runs.checkout.ROOT / "build"
+        build.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=build) as folder:
             path = test_runs.pathlib.Path(folder) / "sample_test.py"
             path.write_text(text)
             before, test_runs.pythonTests = test_runs.pythonTests, lambda: [path]
