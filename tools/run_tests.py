@@ -46,6 +46,11 @@ class Report:
         print("\nphase                      seconds  passed  failed skipped")
         for name, seconds, cases in self.rows:
             print(f"{name:<24} {seconds:9.1f} {cases.passed:7} {cases.failed:7} {cases.skipped:7}")
+        slowest = sorted(self.total.seconds, reverse=True)[:15]
+        if slowest:
+            print("\nThe programs that ran longest, in seconds:")
+        for seconds, name in slowest:
+            print(f"{seconds:7.0f}  {name}")
 
 
 def build(preset, limit, *targets):

@@ -55,6 +55,7 @@ class Cases:
     withoutData: int = 0
     failures: list = dataclasses.field(default_factory=list)
     late: list = dataclasses.field(default_factory=list)
+    seconds: list = dataclasses.field(default_factory=list)  # pairs with the name of a program
 
     def __iadd__(self, other):
         self.passed += other.passed
@@ -63,6 +64,12 @@ class Cases:
         self.withoutData += other.withoutData
         self.failures += other.failures
         self.late += other.late
+        self.seconds += other.seconds
+        return self
+
+    def timed(self, begin, name):
+        """Notes how long a program ran that began at a time of time.monotonic()."""
+        self.seconds.append((time.monotonic() - begin, name))
         return self
 
     def summary(self):
@@ -168,6 +175,7 @@ def runProgram(name, command, timeout, environment, folder, limit=UNLIMITED):
         return late, ""
     reportPath = pathlib.Path(folder) / (name.replace("/", "_") + ".json")
     environment = {**environment, "GTEST_OUTPUT": f"json:{reportPath}", "GTEST_COLOR": "no"}
+    begin = time.monotonic()
     code, output = execute(command, limit.cap(timeout), environment=environment)
     cases = Cases()
     if code == -signal.SIGKILL and limit.isOver():
@@ -180,7 +188,7 @@ def runProgram(name, command, timeout, environment, folder, limit=UNLIMITED):
             cases.addPass()
     if code != 0 and not cases.failed:
         cases.addFailure(f"{name}: {describe(code)} {unfinishedTest(output)}".rstrip())
-    return cases, output if cases.failed else ""
+    return cases.timed(begin, name), output if cases.failed else ""
 
 
 def testsOf(preset):
@@ -249,6 +257,7 @@ def runPythonFile(path, timeout, folder, limit):
     report = own / "report.json"
     environment = {**os.environ, "HEARTH_STORE": str(own / "store"),
                    "XDG_STATE_HOME": str(own / "state")}
+    begin = time.monotonic()
     code, output = execute(
         [sys.executable, str(checkout.ROOT / "tools" / "run_unittest.py"), str(path), str(report)],
         limit.cap(timeout), environment=environment)
@@ -265,7 +274,7 @@ def runPythonFile(path, timeout, folder, limit):
             cases.addSkip(reason)
         for failure in counted["failed"]:
             cases.addFailure(f"{name}: {failure}")
-    return cases, output if cases.failed else ""
+    return cases.timed(begin, name), output if cases.failed else ""
 
 
 def runPython(longMode, limit=UNLIMITED):

@@ -53,6 +53,8 @@ class RunProgramTest(unittest.TestCase):
     def testAReportGivesItsCases(self):
         cases, output = self.runScript(self.REPORT + "print('text')")
         self.assertEqual((cases.passed, cases.failed, output), (3, 0, ""))
+        [(seconds, name)] = cases.seconds
+        self.assertEqual((name, 0 < seconds < 20), ("name", True))
 
     def testAFailingExitAfterAGoodReportIsAFailure(self):
         cases, _ = self.runScript(self.REPORT + "os._exit(1)")
