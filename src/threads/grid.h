@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "threads/core_kinds.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::threads {
@@ -26,13 +27,18 @@ inline size_t tileCount(size_t range, size_t tile) {
   return range / tile + (range % tile != 0 ? 1 : 0);
 }
 
+// What a task is told about where it runs, before the place in the grid.
+enum class TaskPlace { kNone, kThread, kCore, kCoreAndThread };
+
 // A grid of kDims dimensions, the last kTiled of them cut into tiles; the last dimension runs
-// fastest. Task takes (context, [thread,] start of each dimension, size of each tile).
-template <size_t kDims, size_t kTiled, bool kWithThread, typename Task>
+// fastest. Task takes (context, [kind of core,] [thread,] start of each dimension, size of each
+// tile).
+template <size_t kDims, size_t kTiled, TaskPlace kPlace, typename Task>
 class Grid {
  public:
-  Grid(Task task, void* context, std::array<size_t, kDims> ranges, std::array<size_t, kTiled> tiles)
-      : task_(task), context_(context), ranges_(ranges) {
+  Grid(Task task, void* context, std::array<size_t, kDims> ranges, std::array<size_t, kTiled> tiles,
+       CoreKinds cores = {})
+      : task_(task), context_(context), ranges_(ranges), cores_(cores) {
     steps_.fill(1);
     for (size_t t = 0; t < kTiled; ++t) steps_[kDims - kTiled + t] = std::max<size_t>(1, tiles[t]);
     for (size_t d = 0; d < kDims; ++d) total_ *= tileCount(ranges_[d], steps_[d]);
@@ -70,19 +76,21 @@ class Grid {
   void call(size_t thread, const std::array<size_t, kDims>& start, std::index_sequence<kDim...>,
             std::index_sequence<kTile...>) const {
     constexpr size_t kPlain = kDims - kTiled;
-    if constexpr (kWithThread) {
-      task_(context_, thread, start[kDim]...,
+    const auto run = [&](auto... place) {
+      task_(context_, place..., start[kDim]...,
             std::min(ranges_[kPlain + kTile] - start[kPlain + kTile], steps_[kPlain + kTile])...);
-    } else {
-      task_(context_, start[kDim]...,
-            std::min(ranges_[kPlain + kTile] - start[kPlain + kTile], steps_[kPlain + kTile])...);
-    }
+    };
+    if constexpr (kPlace == TaskPlace::kNone) run();
+    if constexpr (kPlace == TaskPlace::kThread) run(thread);
+    if constexpr (kPlace == TaskPlace::kCore) run(cores_.current());
+    if constexpr (kPlace == TaskPlace::kCoreAndThread) run(cores_.current(), thread);
   }
 
   Task task_;
   void* context_;
   std::array<size_t, kDims> ranges_;
   std::array<size_t, kDims> steps_;
+  CoreKinds cores_;
   size_t total_ = 1;
 };
 

@@ -70,4 +70,30 @@ HEARTH_THREADS_EXPORT void hearth_pthreadpool_parallelize_6d_tile_2d(
     size_t rangeJ, size_t rangeK, size_t rangeL, size_t rangeM, size_t rangeN, size_t tileM,
     size_t tileN, uint32_t flags);
 
+// The same for kernels that differ by the kind of core (core_kinds.h): XNNPACK calls them on ARM.
+HEARTH_THREADS_EXPORT void hearth_pthreadpool_parallelize_2d_tile_1d_with_uarch(
+    pthreadpool_t pool, pthreadpool_task_2d_tile_1d_with_id_t task, void* context,
+    uint32_t fallback, uint32_t greatest, size_t rangeI, size_t rangeJ, size_t tileJ,
+    uint32_t flags);
+HEARTH_THREADS_EXPORT void hearth_pthreadpool_parallelize_2d_tile_2d_with_uarch(
+    pthreadpool_t pool, pthreadpool_task_2d_tile_2d_with_id_t task, void* context,
+    uint32_t fallback, uint32_t greatest, size_t rangeI, size_t rangeJ, size_t tileI, size_t tileJ,
+    uint32_t flags);
+HEARTH_THREADS_EXPORT void hearth_pthreadpool_parallelize_3d_tile_1d_with_uarch(
+    pthreadpool_t pool, pthreadpool_task_3d_tile_1d_with_id_t task, void* context,
+    uint32_t fallback, uint32_t greatest, size_t rangeI, size_t rangeJ, size_t rangeK, size_t tileK,
+    uint32_t flags);
+HEARTH_THREADS_EXPORT void hearth_pthreadpool_parallelize_3d_tile_1d_with_uarch_with_thread(
+    pthreadpool_t pool, pthreadpool_task_3d_tile_1d_with_id_with_thread_t task, void* context,
+    uint32_t fallback, uint32_t greatest, size_t rangeI, size_t rangeJ, size_t rangeK, size_t tileK,
+    uint32_t flags);
+HEARTH_THREADS_EXPORT void hearth_pthreadpool_parallelize_3d_tile_2d_with_uarch(
+    pthreadpool_t pool, pthreadpool_task_3d_tile_2d_with_id_t task, void* context,
+    uint32_t fallback, uint32_t greatest, size_t rangeI, size_t rangeJ, size_t rangeK, size_t tileJ,
+    size_t tileK, uint32_t flags);
+HEARTH_THREADS_EXPORT void hearth_pthreadpool_parallelize_4d_tile_2d_with_uarch(
+    pthreadpool_t pool, pthreadpool_task_4d_tile_2d_with_id_t task, void* context,
+    uint32_t fallback, uint32_t greatest, size_t rangeI, size_t rangeJ, size_t rangeK,
+    size_t rangeL, size_t tileK, size_t tileL, uint32_t flags);
+
 }  // extern "C"

@@ -42,7 +42,22 @@ class Visits {
     visits.inUse_[thread] = false;
   }
 
+  // No processor has a thousand kinds of cores, so each is told by its number or as kFallback.
+  static constexpr uint32_t kFallback = 5000, kGreatest = 1000;
+  template <typename... Index>
+  static void taskOnCore(void* self, uint32_t core, Index... index) {
+    auto& visits = *static_cast<Visits*>(self);
+    if (core > kGreatest && core != kFallback) visits.wrongCore_ = true;
+    visits.visit({index...});
+  }
+  template <typename... Index>
+  static void taskOnCoreWithThread(void* self, uint32_t core, size_t thread, Index... index) {
+    if (core > kGreatest && core != kFallback) static_cast<Visits*>(self)->wrongCore_ = true;
+    taskWithThread(self, thread, index...);
+  }
+
   void check() const {
+    EXPECT_FALSE(wrongCore_);
     EXPECT_FALSE(wrongTile_);
     EXPECT_FALSE(wrongThread_);
     for (size_t cell = 0; cell < visits_.size(); ++cell)
@@ -79,6 +94,7 @@ class Visits {
   std::array<size_t, kTiled> tiles_;
   std::vector<std::atomic<int>> visits_;
   std::vector<std::atomic<bool>> inUse_;
+  std::atomic<bool> wrongCore_{false};
   std::atomic<bool> wrongTile_{false};
   std::atomic<bool> wrongThread_{false};
 };
@@ -205,6 +221,44 @@ TEST_P(PthreadpoolFunctions, FourToSixDimensions) {
     hearth_pthreadpool_parallelize_6d_tile_2d(
         pool, &Six2::task<size_t, size_t, size_t, size_t, size_t, size_t, size_t, size_t>, visits,
         2, 3, 1, 2, 5, 3, 2, 2, 0);
+  });
+}
+
+TEST_P(PthreadpoolFunctions, KindsOfCores) {
+  using Two1 = Visits<2, 1>;
+  check<2, 1>({7, 11}, {4}, [](pthreadpool_t pool, Two1* visits) {
+    hearth_pthreadpool_parallelize_2d_tile_1d_with_uarch(
+        pool, &Two1::taskOnCore<size_t, size_t, size_t>, visits, Two1::kFallback, Two1::kGreatest,
+        7, 11, 4, 0);
+  });
+  using Two2 = Visits<2, 2>;
+  check<2, 2>({7, 11}, {2, 4}, [](pthreadpool_t pool, Two2* visits) {
+    hearth_pthreadpool_parallelize_2d_tile_2d_with_uarch(
+        pool, &Two2::taskOnCore<size_t, size_t, size_t, size_t>, visits, Two2::kFallback,
+        Two2::kGreatest, 7, 11, 2, 4, 0);
+  });
+  using Three1 = Visits<3, 1>;
+  check<3, 1>({5, 3, 11}, {4}, [](pthreadpool_t pool, Three1* visits) {
+    hearth_pthreadpool_parallelize_3d_tile_1d_with_uarch(
+        pool, &Three1::taskOnCore<size_t, size_t, size_t, size_t>, visits, Three1::kFallback,
+        Three1::kGreatest, 5, 3, 11, 4, 0);
+  });
+  check<3, 1>({5, 3, 11}, {4}, [](pthreadpool_t pool, Three1* visits) {
+    hearth_pthreadpool_parallelize_3d_tile_1d_with_uarch_with_thread(
+        pool, &Three1::taskOnCoreWithThread<size_t, size_t, size_t, size_t>, visits,
+        Three1::kFallback, Three1::kGreatest, 5, 3, 11, 4, 0);
+  });
+  using Three2 = Visits<3, 2>;
+  check<3, 2>({5, 7, 11}, {2, 4}, [](pthreadpool_t pool, Three2* visits) {
+    hearth_pthreadpool_parallelize_3d_tile_2d_with_uarch(
+        pool, &Three2::taskOnCore<size_t, size_t, size_t, size_t, size_t>, visits,
+        Three2::kFallback, Three2::kGreatest, 5, 7, 11, 2, 4, 0);
+  });
+  using Four2 = Visits<4, 2>;
+  check<4, 2>({2, 3, 5, 7}, {2, 3}, [](pthreadpool_t pool, Four2* visits) {
+    hearth_pthreadpool_parallelize_4d_tile_2d_with_uarch(
+        pool, &Four2::taskOnCore<size_t, size_t, size_t, size_t, size_t, size_t>, visits,
+        Four2::kFallback, Four2::kGreatest, 2, 3, 5, 7, 2, 3, 0);
   });
 }
 
