@@ -192,15 +192,19 @@ def runProgram(name, command, timeout, environment, folder, limit=UNLIMITED):
 
 
 def testsOf(preset):
-    """(name, command, timeout, runs alone, variables) of each test in CTest."""
+    """(name, command, timeout, runs alone, variables, folder) of each test in CTest, those of a greater
+    COST first: what takes longest must not begin last."""
     shown = subprocess.run(["ctest", "--test-dir", f"build/{preset}", "--show-only=json-v1"],
                            check=True, capture_output=True).stdout
+    tests = []
     for test in json.loads(shown)["tests"]:
         properties = {item["name"]: item["value"] for item in test.get("properties", [])}
         variables = dict(text.split("=", 1) for text in properties.get("ENVIRONMENT", []))
-        yield (test["name"], test.get("command"), properties.get("TIMEOUT", 600),
-               properties.get("RUN_SERIAL", False), variables,
-               properties.get("WORKING_DIRECTORY"))
+        tests.append((properties.get("COST", 0),
+                      (test["name"], test.get("command"), properties.get("TIMEOUT", 600),
+                       properties.get("RUN_SERIAL", False), variables,
+                       properties.get("WORKING_DIRECTORY"))))
+    return [test for _, test in sorted(tests, key=lambda test: -test[0])]
 
 
 def runCtest(preset, only=None, without=(), limit=UNLIMITED):
