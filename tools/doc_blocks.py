@@ -21,7 +21,8 @@ from pathlib import Path
 
 import checkout
 
-PAGES = ("README.md", "docs/python.md", "docs/python-reference.md", "docs/tutorial.md")
+PAGES = ("README.md", "docs/python.md", "docs/python-reference.md", "docs/scale.md",
+         "docs/tutorial.md")
 RUN = ("sh", "python", "cpp")
 SHOWN = "text"
 TIMEOUT_S = 300

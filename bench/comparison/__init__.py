@@ -34,7 +34,9 @@ def say(text):
 def installedPython(folder, *wheels):
     """The interpreter of the virtual environment with these pinned wheels; None if there is none."""
     python = folder / "bin" / "python"
-    versions = dict(wheel.split("==") for wheel in wheels)
+    # A name may be followed by extras: ray[data].
+    versions = {name.partition("[")[0]: version
+                for name, version in (wheel.split("==") for wheel in wheels)}
     check = ("import importlib.metadata as m, numpy; "
              f"assert all(m.version(n) == v for n, v in {versions!r}.items())")
     isWhole = python.exists() and subprocess.run([python, "-c", check],
