@@ -9,6 +9,13 @@
 add_link_options(-static-libstdc++ -static-libgcc
                  -Wl,--exclude-libs,libstdc++.a:libgcc.a:libgcc_eh.a)
 
+# What the archives of the C++ library and the unwinder ask of a newer glibc than ours have to run with.
+# Named at once, since those archives come last.
+add_library(hearth_older_glibc STATIC ${CMAKE_CURRENT_SOURCE_DIR}/src/base/older_glibc.c)
+set_target_properties(hearth_older_glibc PROPERTIES C_VISIBILITY_PRESET hidden)
+link_libraries($<BUILD_INTERFACE:hearth_older_glibc>)
+add_link_options(-Wl,-u,arc4random -Wl,-u,_dl_find_object)
+
 find_library(SQLite3_LIBRARY libsqlite3.a REQUIRED)
 
 # Debian's archives of Cap'n Proto are for programs only. Its CMake package looks at these variables.

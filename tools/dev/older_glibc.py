@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a library or program of Debian 13 run with the C library of Debian 12.
+"""Makes a library or program of Debian 13 run with glibc 2.34, as of Ubuntu 22.04 and RHEL 9.
 
 Headers of glibc 2.38 give old functions new names and versions: strtol() is __isoc23_strtol@GLIBC_2.38
 there and fmod() is fmod@GLIBC_2.38. The first versions of these functions do what our code asks of them
@@ -14,12 +14,12 @@ import struct
 DYNSYM, VERNEED, VERSYM = 11, 0x6ffffffe, 0x6fffffff
 # The version that the architecture's first glibc has, by e_machine.
 FIRST = {62: "GLIBC_2.2.5", 183: "GLIBC_2.17"}
-NEWEST = (2, 36)
+NEWEST = (2, 34)
 C23 = "__isoc23_"
-# Names of the first versions, to which newer ones are led. fmod() has lost nothing but the report of
-# errors to a function of the program. strtol() and its like do not know "0b1" yet, nor does scanf(),
+# Names of the first versions, to which newer ones are led. fmod() and hypot() have lost nothing but the
+# report of errors to a function of the program. strtol() and its like do not know "0b1" yet, nor does scanf(),
 # which takes "%a" for a flag.
-LED_BACK = {"fmod", "fmodf", *(C23 + name for name in (
+LED_BACK = {"fmod", "fmodf", "hypot", "hypotf", *(C23 + name for name in (
     "fscanf", "sscanf", "strtoimax", "strtol", "strtoll", "strtoul", "strtoull", "strtoumax",
     "vfscanf", "vsscanf", "wcstol", "wcstoll", "wcstoul", "wcstoull"))}
 

@@ -19,6 +19,7 @@ OLD_AND_NEW = """
 #include <stdlib.h>
 long number(const char* text) { return strtol(text, 0, 10) + (long)strtoull(text, 0, 10); }
 double rest(double x, double y) { return fmod(x, y); }
+double length(double x, double y) { return hypot(x, y); }
 int scanned(const char* text) { int value = 0; sscanf(text, "value %d", &value); return value; }
 """
 
@@ -57,6 +58,9 @@ class OlderGlibcTest(unittest.TestCase):
         library.rest.argtypes = [ctypes.c_double, ctypes.c_double]
         self.assertEqual(library.number(b"21"), 42)
         self.assertEqual(library.rest(7.5, 2), 1.5)
+        library.length.restype = ctypes.c_double
+        library.length.argtypes = [ctypes.c_double, ctypes.c_double]
+        self.assertEqual(library.length(3, 4), 5)
         self.assertEqual(library.scanned(b"value 6"), 6)
 
     def testAFunctionThatIsNewIsRefused(self):

@@ -6,7 +6,7 @@ environment.
 The wheel has the libraries, the command and the delegate as well. It is for all Pythons since OLDEST_PYTHON:
 one module uses the stable interface of Python 3.12, another one is for Python 3.11, whose headers come from
 Debian 12. What Debian 13 lacks for this is made of its sources once and kept in the cache folder. Libraries
-run with the glibc of Debian 12 (older_glibc.py). The same checkout makes the same bytes.
+run with glibc 2.34 (older_glibc.py, src/base/older_glibc.c). The same checkout makes the same bytes.
 """
 
 import argparse
