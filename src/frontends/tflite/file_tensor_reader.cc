@@ -24,6 +24,16 @@ Result<std::vector<int32_t>> readIndices(const Indices* source, size_t tensors, 
   return indices;
 }
 
+// Nothing where the file names tensors that do not exist.
+FileBlocks readBlocks(const FileView& view, const schema::SubGraph& graph,
+                      const schema::QuantizationParameters* quantization) {
+  const auto* const blocks =
+      quantization == nullptr ? nullptr : quantization->details_as_BlockwiseQuantization();
+  if (blocks == nullptr || view.tensor(graph, blocks->scales()) == nullptr) return {};
+  const bool hasZeros = view.tensor(graph, blocks->zero_points()) != nullptr;
+  return {blocks->scales(), hasZeros ? blocks->zero_points() : -1, blocks->block_size()};
+}
+
 std::vector<SignatureArgument> readArguments(
     const flatbuffers::Vector<flatbuffers::Offset<schema::TensorMap>>* maps) {
   std::vector<SignatureArgument> arguments;
@@ -79,6 +89,8 @@ Result<FileTensor> readTensor(const FileView& view, size_t subgraph, size_t tens
         read.zeroPoints[i] = zeroPointAt(*zeros, std::min(i, zeros->size() - 1));
     read.quantizedDimension = quantization->quantized_dimension();
   }
+  read.blocks = readBlocks(view, *graph, source->quantization());
+  read.sparsity = source->sparsity();
   HEARTH_ASSIGN(const std::optional<BufferRange> range, view.buffer(source->buffer()));
   if (range && !read.isVariable) read.value = view.bytes(*range);
   return read;

@@ -10,6 +10,17 @@
 
 namespace hearth::tflite {
 
+namespace schema {
+struct SparsityParameters;
+}
+
+// How a tensor that is quantised by blocks finds its scales.
+struct FileBlocks {
+  int32_t scales = -1;      // a tensor of the subgraph; -1: it is not quantised by blocks
+  int32_t zeroPoints = -1;  // likewise
+  int32_t size = 0;         // elements of a block
+};
+
 struct FileTensor {
   std::string name;
   int32_t type = 0;                     // TensorType of the file format
@@ -18,6 +29,8 @@ struct FileTensor {
   std::vector<float> scales;
   std::vector<int64_t> zeroPoints;  // as many as `scales`
   int32_t quantizedDimension = 0;
+  FileBlocks blocks;
+  const schema::SparsityParameters* sparsity = nullptr;  // in the file's memory
   // Of a constant, in the file's memory; else empty.
   std::span<const uint8_t> value;
   bool isVariable = false;

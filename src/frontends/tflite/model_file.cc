@@ -16,6 +16,7 @@
 #include "frontends/tflite/metadata_reader.h"
 #include "frontends/tflite/reader/file_view.h"
 #include "frontends/tflite/reader/foreign_file.h"
+#include "frontends/tflite/reader/operator_reader.h"
 #include "frontends/tflite/reader/scattered_reads.h"
 #include "frontends/tflite/reader/tensor_operand.h"
 #include "frontends/tflite/reader/text.h"
@@ -125,11 +126,12 @@ void readListsAhead(const FileView& view, size_t index, const ScatteredReads& re
 }
 
 Result<ImportedGraph> importGraph(const FileView& view, size_t index,
-                                  const schema::SignatureDef* signature, Shapes shapes) {
+                                  const schema::SignatureDef* signature, Shapes shapes,
+                                  const std::vector<PlannedOperator>* plan = nullptr) {
   const base::TraceSpan span("tflite", "import");
   const ScatteredReads scattered(*view.pool());
   readListsAhead(view, index, scattered);
-  ModelBuilder builder(view, shapes == Shapes::kOpen);
+  ModelBuilder builder(view, shapes == Shapes::kOpen, plan);
   ImportedGraph imported;
   const schema::SubGraph* const subgraph = view.subgraph(index);
   Arguments inputs;
@@ -264,8 +266,13 @@ Result<ImportedGraph> ModelFile::importSignature(std::string_view key, Shapes sh
               hasSignatures ? signatures->size() : 0);
 }
 
-Result<ImportedGraph> ModelFile::importSubgraph(size_t subgraph, Shapes shapes) const {
-  return importGraph(contents_->view, subgraph, nullptr, shapes);
+Result<ImportedGraph> ModelFile::importSubgraph(size_t subgraph, Shapes shapes,
+                                                const std::vector<PlannedOperator>* plan) const {
+  return importGraph(contents_->view, subgraph, nullptr, shapes, plan);
+}
+
+Result<std::vector<FileOperator>> ModelFile::fileOperators(size_t subgraph) const {
+  return readOperators(contents_->view, subgraph);
 }
 
 Result<FileSubgraph> ModelFile::fileSubgraph(size_t subgraph) const {

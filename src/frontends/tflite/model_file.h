@@ -13,6 +13,7 @@
 #include "frontends/tflite/file_tensors.h"
 #include "frontends/tflite/model_metadata.h"
 #include "frontends/tflite/model_summary.h"
+#include "frontends/tflite/reader/file_operators.h"
 #include "graph/model.h"
 #include "graph/state_pair.h"
 #include "memory/pool.h"
@@ -88,12 +89,17 @@ class ModelFile {
   // ops::validateOperations().
   Result<ImportedGraph> importSignature(std::string_view key,
                                         Shapes shapes = Shapes::kAsInFile) const;
-  Result<ImportedGraph> importSubgraph(size_t subgraph, Shapes shapes = Shapes::kAsInFile) const;
+  // `plan` is what the subgraph runs, in order; null: its operators.
+  Result<ImportedGraph> importSubgraph(size_t subgraph, Shapes shapes = Shapes::kAsInFile,
+                                       const std::vector<PlannedOperator>* plan = nullptr) const;
 
   // The tensors of a subgraph. Errors: kNotFound for an index that does not exist, kBadData for
   // inputs, outputs, shapes, quantisation or values that no file may have.
   Result<FileSubgraph> fileSubgraph(size_t subgraph) const;
   Result<FileTensor> fileTensor(size_t subgraph, size_t tensor) const;
+  // In run order. Errors: kNotFound as above, kBadData for tensors and operator codes that do not
+  // exist.
+  Result<std::vector<FileOperator>> fileOperators(size_t subgraph) const;
   // In the file's order, with all their names.
   std::vector<SignatureSummary> signatures() const;
 

@@ -9,17 +9,6 @@
 #include "frontends/tflite_c/program_operators.h"
 
 namespace hearth::tflite_c {
-namespace {
-
-Status applyDelegate(const TfLiteDelegate* delegate, delegate::DelegateOptions* options) {
-  if (const OwnDelegate* const own = OwnDelegate::from(delegate)) return own->addTo(options);
-  return fail(ErrorCode::kUnsupported,
-              "A delegate that is not of this library cannot be applied to its interpreters; leave "
-              "it out, or allow the fallback, and the model runs on Hearth's devices.");
-}
-
-}  // namespace
-
 Interpreter::Interpreter(const TfLiteModel& model, const TfLiteInterpreterOptions& options)
     : file_(model.file),
       reporter_(options.reporter),
@@ -49,15 +38,24 @@ Result<std::shared_ptr<Interpreter>> Interpreter::create(const TfLiteModel& mode
   HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));
   if (options.threads >= 0 || threads == 0)
     made->options_.threads = static_cast<unsigned>(std::max(1, options.threads));
-  for (const TfLiteDelegate* const delegate : options.delegates) {
-    const Status applied = applyDelegate(delegate, &made->options_);
+  HEARTH_TRY(made->provideOperators());
+  HEARTH_ASSIGN(made->primary_, SubgraphRunner::create(made->file_, 0));
+  for (TfLiteDelegate* const delegate : options.delegates) {
+    const Status applied = made->applyDelegate(delegate);
     if (applied) continue;
     if (!options.fallsBack) return std::unexpected(applied.error());
     made->reporter_.report(applied.error().toString());
   }
-  HEARTH_TRY(made->provideOperators());
-  HEARTH_ASSIGN(made->primary_, SubgraphRunner::create(made->file_, 0));
   return made;
+}
+
+Status Interpreter::applyDelegate(TfLiteDelegate* delegate) {
+  if (delegate == nullptr) return fail(ErrorCode::kUnexpectedNull, "The delegate is null.");
+  if (const OwnDelegate* const own = OwnDelegate::from(delegate)) return own->addTo(&options_);
+  delegates_.push_back(delegate);
+  Status applied = primary_->applyDelegate(delegate, options_);
+  if (!applied) delegates_.pop_back();
+  return applied;
 }
 
 Result<SubgraphRunner*> Interpreter::subgraph(size_t index) {
@@ -71,6 +69,10 @@ Result<SubgraphRunner*> Interpreter::subgraph(size_t index) {
       return std::unexpected(std::move(made.error()));
     }
     found = std::move(*made);
+    // What a delegate does not take of this subgraph runs without it.
+    for (TfLiteDelegate* const delegate : delegates_)
+      if (const Status applied = found->applyDelegate(delegate, options_); !applied)
+        reporter_.report(applied.error().toString());
   }
   return found.get();
 }
@@ -121,8 +123,11 @@ Status Interpreter::setCustomAllocation(int32_t index, const TfLiteCustomAllocat
   return withClaim([&] { return primary_->setCustomAllocation(index, allocation, flags); });
 }
 
-Status Interpreter::addDelegate(const TfLiteDelegate* delegate) {
-  return withClaim([&] { return applyDelegate(delegate, &options_); });
+Status Interpreter::addDelegate(TfLiteDelegate* delegate) {
+  return withClaim([&]() -> Status {
+    HEARTH_TRY(provideOperators());
+    return applyDelegate(delegate);
+  });
 }
 
 Status Interpreter::cancel() {

@@ -60,7 +60,8 @@ class Interpreter {
   Status resetVariables();
   Status setCustomAllocation(int32_t index, const TfLiteCustomAllocation& allocation,
                              int64_t flags);
-  Status addDelegate(const TfLiteDelegate* delegate);
+  // One that the library made sets options; another one is offered the model.
+  Status addDelegate(TfLiteDelegate* delegate);
 
   // kBadState for an interpreter whose options do not allow it.
   Status cancel();
@@ -72,12 +73,14 @@ class Interpreter {
   Status withClaim(Body body);
   // Lets models that are imported or compiled next use the program's operators.
   Status provideOperators() const;
+  Status applyDelegate(TfLiteDelegate* delegate);
 
   const std::shared_ptr<const tflite::ModelFile> file_;
   const Reporter reporter_;
   const bool isCancellable_;
   delegate::DelegateOptions options_;
   std::vector<std::shared_ptr<const TfLiteOperator>> operators_;
+  std::vector<TfLiteDelegate*> delegates_;  // of the program, which have taken nodes
   const std::vector<tflite::SignatureSummary> signatures_;
   std::unique_ptr<SubgraphRunner> primary_;
   base::Mutex mutex_;  // for others_

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that programs define, and the opaque nodes and contexts that their functions get.
 #include <cstdio>
+#include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
+#include "base/caught.h"
 #include "frontends/tflite_c/operator.h"
+#include "frontends/tflite_c/program_context.h"
 #include "frontends/tflite_c/reporter.h"
 #include "frontends/tflite_c/tensor_table.h"
 #include "frontends/tflite_c/tensor_type.h"
@@ -13,12 +17,20 @@ namespace {
 
 using hearth::ErrorCode;
 using hearth::Result;
+using hearth::tflite_c::ProgramContext;
 
 // Gives the list of a node's tensors; kTfLiteError where there is none.
 TfLiteStatus giveList(const TfLiteIntArray* list, const int** values, int* count) {
   if (values == nullptr || count == nullptr) return kTfLiteError;
   *values = list == nullptr ? nullptr : list->data;
   *count = list == nullptr ? 0 : list->size;
+  return kTfLiteOk;
+}
+
+TfLiteStatus giveVector(const std::vector<int32_t>* list, const int** values, int* count) {
+  if (list == nullptr || values == nullptr || count == nullptr) return kTfLiteError;
+  *values = list->data();
+  *count = static_cast<int>(list->size());
   return kTfLiteOk;
 }
 
@@ -202,17 +214,24 @@ TfLiteStatus TfLiteOpaqueContextGetExecutionPlan(TfLiteOpaqueContext* context,
   return context->GetExecutionPlan(context, plan);
 }
 
-// Contexts here are those of other runtimes; what only this library could answer, they lack.
-TfLiteStatus TfLiteOpaqueContextGetNodeAndRegistration(TfLiteOpaqueContext* /*context*/,
-                                                       int /*index*/, TfLiteOpaqueNode** /*node*/,
-                                                       TfLiteOperator** /*registration*/) {
-  return kTfLiteError;
+TfLiteStatus TfLiteOpaqueContextGetNodeAndRegistration(TfLiteOpaqueContext* context, int index,
+                                                       TfLiteOpaqueNode** node,
+                                                       TfLiteOperator** registration) {
+  ProgramContext* const own = ProgramContext::of(context);
+  return own == nullptr ? kTfLiteError : own->node(index, node, registration);
 }
 
+// The registration becomes the library's.
 TfLiteStatus TfLiteOpaqueContextReplaceNodeSubsetsWithDelegateKernels(
-    TfLiteOpaqueContext* /*context*/, TfLiteOperator* /*registration*/,
-    const TfLiteIntArray* /*nodes*/, TfLiteOpaqueDelegate* /*delegate*/) {
-  return kTfLiteError;
+    TfLiteOpaqueContext* context, TfLiteOperator* registration, const TfLiteIntArray* nodes,
+    TfLiteOpaqueDelegate* delegate) {
+  const std::unique_ptr<TfLiteOperator> taken(registration);
+  ProgramContext* const own = ProgramContext::of(context);
+  if (own == nullptr || registration == nullptr) return kTfLiteError;
+  TfLiteStatus status = kTfLiteError;
+  hearth::base::logged("A delegate's choice of nodes",
+                       [&] { status = own->replace(*registration, nodes, delegate); });
+  return status;
 }
 
 TfLiteOpaqueTensor* TfLiteOpaqueContextGetOpaqueTensor(const TfLiteOpaqueContext* context,
@@ -223,31 +242,36 @@ TfLiteOpaqueTensor* TfLiteOpaqueContextGetOpaqueTensor(const TfLiteOpaqueContext
   return &context->tensors[index];
 }
 
-TfLiteStatus TfLiteOpaqueContextGetInputs(const TfLiteOpaqueContext* /*context*/,
-                                          const int** /*inputs*/, int* /*count*/) {
-  return kTfLiteError;
+TfLiteStatus TfLiteOpaqueContextGetInputs(const TfLiteOpaqueContext* context, const int** inputs,
+                                          int* count) {
+  const ProgramContext* const own = ProgramContext::of(context);
+  return giveVector(own == nullptr ? nullptr : own->inputs(), inputs, count);
 }
 
-TfLiteStatus TfLiteOpaqueContextGetOutputs(const TfLiteOpaqueContext* /*context*/,
-                                           const int** /*outputs*/, int* /*count*/) {
-  return kTfLiteError;
+TfLiteStatus TfLiteOpaqueContextGetOutputs(const TfLiteOpaqueContext* context, const int** outputs,
+                                           int* count) {
+  const ProgramContext* const own = ProgramContext::of(context);
+  return giveVector(own == nullptr ? nullptr : own->outputs(), outputs, count);
 }
 
-TfLiteStatus TfLiteOpaqueContextGetVariables(const TfLiteOpaqueContext* /*context*/,
-                                             const int** /*variables*/, int* /*count*/) {
-  return kTfLiteError;
+TfLiteStatus TfLiteOpaqueContextGetVariables(const TfLiteOpaqueContext* context,
+                                             const int** variables, int* count) {
+  const ProgramContext* const own = ProgramContext::of(context);
+  return giveVector(own == nullptr ? nullptr : own->variables(), variables, count);
 }
 
-size_t TfLiteOpaqueContextGetNumNodes(const TfLiteOpaqueContext* /*context*/) {
-  return 0;
+size_t TfLiteOpaqueContextGetNumNodes(const TfLiteOpaqueContext* context) {
+  const ProgramContext* const own = ProgramContext::of(context);
+  return own == nullptr ? 0 : own->nodeCount();
 }
 
 size_t TfLiteOpaqueContextGetNumTensors(const TfLiteOpaqueContext* context) {
   return context == nullptr ? 0 : context->tensors_size;
 }
 
-const char* TfLiteOpaqueContextGetName(const TfLiteOpaqueContext* /*context*/) {
-  return "";
+const char* TfLiteOpaqueContextGetName(const TfLiteOpaqueContext* context) {
+  const ProgramContext* const own = ProgramContext::of(context);
+  return own == nullptr ? "" : own->name();
 }
 
 TfLiteStatus TfLiteOpaqueContextResizeTensor(TfLiteOpaqueContext* context,
@@ -279,11 +303,6 @@ TfLiteStatus TfLiteOpaqueContextGetNodeInitDataMmapInfo(const TfLiteOpaqueContex
                                                         const TfLiteOpaqueNode* /*node*/,
                                                         int* /*fd*/, int64_t* /*offset*/,
                                                         int64_t* /*size*/) {
-  return kTfLiteError;
-}
-
-TfLiteStatus TfLiteOpaqueContextAddTensor(TfLiteOpaqueContext* /*context*/,
-                                          TfLiteOpaqueTensorBuilder* /*builder*/, int* /*index*/) {
   return kTfLiteError;
 }
 

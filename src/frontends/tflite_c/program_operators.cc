@@ -2,8 +2,6 @@
 #include "frontends/tflite_c/program_operators.h"
 
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -17,6 +15,7 @@
 #include "base/immortal.h"
 #include "base/mutex.h"
 #include "frontends/tflite/model_file.h"
+#include "frontends/tflite_c/program_context.h"
 #include "frontends/tflite_c/tensor_table.h"
 #include "frontends/tflite_c/tensor_type.h"
 #include "ops/custom_operator.h"
@@ -63,40 +62,13 @@ TfLiteType typeOf(OperandType type) {
 }
 
 // Calls of one operator's functions, with a context and a node that hold for this time only.
-class Frame {
+class Frame final : public ProgramContext {
  public:
   Frame(const ops::CustomCall& call, void* state) {
     for (const ops::Tensor& input : call.inputs) inputs_.push_back(add(input));
     for (const ops::Tensor& output : call.outputs) outputs_.push_back(add(output));
     context_.tensors_size = tensors_.size();
     context_.tensors = tensors_.data();
-    context_.impl_ = this;
-    context_.recommended_num_threads = 1;
-    context_.ResizeTensor = resizeTensor;
-    context_.ReportError = reportError;
-    context_.GetExecutionPlan = [](TfLiteContext* context, TfLiteIntArray**) {
-      return refuse(context, "GetExecutionPlan");
-    };
-    context_.AddTensors = [](TfLiteContext* context, int32_t, int32_t*) {
-      return refuse(context, "AddTensors");
-    };
-    context_.GetNodeAndRegistration = [](TfLiteContext* context, int32_t, TfLiteNode**,
-                                         TfLiteRegistration**) {
-      return refuse(context, "GetNodeAndRegistration");
-    };
-    context_.ReplaceNodeSubsetsWithDelegateKernels = [](TfLiteContext* context, TfLiteRegistration,
-                                                        const TfLiteIntArray*, TfLiteDelegate*) {
-      return refuse(context, "ReplaceNodeSubsetsWithDelegateKernels");
-    };
-    context_.PreviewDelegatePartitioning = [](TfLiteContext* context, const TfLiteIntArray*,
-                                              TfLiteDelegateParams**, int32_t*) {
-      return refuse(context, "PreviewDelegatePartitioning");
-    };
-    context_.GetExternalContext = [](TfLiteContext*, int32_t) -> void* {
-      return nullptr;
-    };
-    context_.SetExternalContext = [](TfLiteContext*, int32_t, void*) {
-    };
     node_.inputs = makeIntArray(inputs_);
     node_.outputs = makeIntArray(outputs_);
     node_.intermediates = makeIntArray({});
@@ -111,10 +83,6 @@ class Frame {
          {node_.inputs, node_.outputs, node_.intermediates, node_.temporaries})
       std::free(list);
   }
-  Frame(const Frame&) = delete;
-  Frame& operator=(const Frame&) = delete;
-
-  TfLiteContext* context() { return &context_; }
   TfLiteTensor& output(size_t index) { return tensors_[static_cast<size_t>(outputs_[index])]; }
   bool hasOutput(size_t index) const { return outputs_[index] >= 0; }
   // Outputs have no memory before their sizes are settled.
@@ -129,30 +97,30 @@ class Frame {
   }
 
   Status prepare(const TfLiteOperator& custom) {
-    if (custom.prepareWithData != nullptr)
-      return run("prepare", [&] { return custom.prepareWithData(custom.user, &context_, &node_); });
-    if (custom.prepare != nullptr)
-      return run("prepare", [&] { return custom.prepare(&context_, &node_); });
-    return {};
+    return run("prepare", [&] { return custom.callPrepare(&context_, &node_); });
   }
   Status invoke(const TfLiteOperator& custom) {
-    if (custom.invokeWithData != nullptr)
-      return run("invoke", [&] { return custom.invokeWithData(custom.user, &context_, &node_); });
-    return run("invoke", [&] { return custom.invoke(&context_, &node_); });
+    return run("invoke", [&] { return custom.callInvoke(&context_, &node_); });
+  }
+
+  TfLiteStatus resize(TfLiteTensor* tensor, TfLiteIntArray* dims) override {
+    const std::unique_ptr<TfLiteIntArray, decltype(&std::free)> holder(dims, &std::free);
+    const auto isOutput = [&](int32_t index) {
+      return index >= 0 && &tensors_[static_cast<size_t>(index)] == tensor;
+    };
+    if (tensor == nullptr || dims == nullptr || dims->size < 0 ||
+        std::ranges::none_of(outputs_, isOutput))
+      return kTfLiteError;
+    return resizeTensor(dims, tensor);
   }
 
  private:
   // Exceptions of the program are failures of its function.
   template <typename Function>
   Status run(const char* what, Function function) {
-    TfLiteStatus status = kTfLiteError;
-    const Status thrown = base::caught([&] { status = function(); });
-    if (!thrown)
-      return fail(ErrorCode::kOpFailed, "Its {} throws an exception: {}", what,
-                  thrown.error().message());
-    if (status == kTfLiteOk) return {};
-    return fail(ErrorCode::kOpFailed, "Its {} fails with the status {}. {}", what,
-                static_cast<int32_t>(status), message_);
+    const Result<TfLiteStatus> status =
+        base::caught([&]() -> Result<TfLiteStatus> { return function(); });
+    return programStatus(what, status, takeMessage());
   }
 
   // The index of a tensor; -1 for an omitted one.
@@ -175,48 +143,10 @@ class Frame {
     return static_cast<int32_t>(tensors_.size() - 1);
   }
 
-  static Frame& of(TfLiteContext* context) { return *static_cast<Frame*>(context->impl_); }
-
-  static TfLiteStatus refuse(TfLiteContext* context, const char* function) {
-    context->ReportError(context, "%s cannot be called by an operator here.", function);
-    return kTfLiteError;
-  }
-
-  // Takes `dims`.
-  static TfLiteStatus resizeTensor(TfLiteContext* context, TfLiteTensor* tensor,
-                                   TfLiteIntArray* dims) {
-    const std::unique_ptr<TfLiteIntArray, decltype(&std::free)> holder(dims, &std::free);
-    const Frame& frame = of(context);
-    const auto isOutput = [&](int32_t index) {
-      return index >= 0 && &frame.tensors_[static_cast<size_t>(index)] == tensor;
-    };
-    if (tensor == nullptr || dims == nullptr || dims->size < 0 ||
-        std::ranges::none_of(frame.outputs_, isOutput))
-      return kTfLiteError;
-    const auto before = tensor->bytes;
-    const Status set = base::caught([&] {
-      return TensorTable::setDims({dims->data, static_cast<size_t>(dims->size)}, tensor);
-    });
-    if (!set) return kTfLiteError;
-    if (tensor->allocation_type != kTfLiteDynamic) return kTfLiteOk;
-    return TfLiteTensorRealloc(std::exchange(tensor->bytes, before), tensor);
-  }
-
-  static void reportError(TfLiteContext* context, const char* format, ...) {
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    const int length = std::vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    if (length >= 0) base::logged("An operator's message", [&] { of(context).message_ = text; });
-  }
-
-  TfLiteContext context_{};
   TfLiteNode node_{};
   std::vector<TfLiteTensor> tensors_;
   std::vector<int32_t> inputs_;
   std::vector<int32_t> outputs_;
-  std::string message_;
 };
 
 using Shapes = std::vector<graph::Dimensions>;
@@ -234,18 +164,12 @@ class ProgramNode final : public ops::CustomNode {
       : custom_(std::move(custom)) {
     Frame frame({call.options, call.codeVersion, {}, {}}, nullptr);
     const auto* const options = reinterpret_cast<const char*>(call.options.data());
-    if (custom_->initWithData != nullptr)
-      state_ = custom_->initWithData(custom_->user, frame.context(), options, call.options.size());
-    else if (custom_->init != nullptr)
-      state_ = custom_->init(frame.context(), options, call.options.size());
+    state_ = custom_->callInit(frame.context(), options, call.options.size());
   }
   ~ProgramNode() override {
     base::logged("An operator's free", [&] {
       Frame frame({}, state_);
-      if (custom_->releaseWithData != nullptr)
-        custom_->releaseWithData(custom_->user, frame.context(), state_);
-      else if (custom_->release != nullptr)
-        custom_->release(frame.context(), state_);
+      custom_->callFree(frame.context(), state_);
     });
   }
   ProgramNode(const ProgramNode&) = delete;
@@ -366,7 +290,7 @@ Status provideOperator(const std::shared_ptr<const TfLiteOperator>& custom) {
   if (!custom->isCustom || custom->customName.empty())
     return fail(ErrorCode::kBadData, "An operator of the program has no name.");
   if (tflite::isKnownCustomOperation(custom->customName)) return {};
-  if (custom->invoke == nullptr && custom->invokeWithData == nullptr)
+  if (!custom->hasInvoke())
     return fail(ErrorCode::kBadData, "The operator \"{}\" of the program has no invoke.",
                 custom->customName);
   Table& known = table();

@@ -66,6 +66,29 @@ std::vector<std::optional<graph::Dimensions>> CompiledSubgraph::outputShapes(
   return found;
 }
 
+Result<tflite::ImportedGraph> SubgraphCompiler::import(tflite::Shapes shapes) const {
+  return file_->importSubgraph(subgraph_, shapes, plan_ ? &*plan_ : nullptr);
+}
+
+void SubgraphCompiler::setPlan(std::vector<tflite::PlannedOperator> plan) {
+  plan_ = std::move(plan);
+  forDeclared_ = nullptr;
+  others_.clear();
+  open_.reset();
+  declared_ = import(tflite::Shapes::kAsInFile);
+}
+
+bool SubgraphCompiler::hasDynamicShapes(const Shapes& shapes) const {
+  if (!declared_) return false;
+  const graph::Model& model = *declared_->model;
+  const auto isKnown = [](const graph::Operand& operand) {
+    return operand.isConstant() || !operand.hasValue() || graph::isFullySpecified(operand);
+  };
+  if (std::ranges::all_of(model.main().operands, isKnown)) return false;
+  const auto special = ops::specialize(model, withStates(model, shapes));
+  return !special && special.error().code() == ErrorCode::kUnsupported;
+}
+
 bool SubgraphCompiler::allows(const Shapes& shapes) const {
   const graph::Subgraph& main = declared_->model->main();
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -85,7 +108,7 @@ bool SubgraphCompiler::allows(const Shapes& shapes) const {
 
 Result<tflite::ImportedGraph> SubgraphCompiler::resized(const Shapes& shapes) {
   if (!open_) {
-    HEARTH_ASSIGN(open_, file_->importSubgraph(subgraph_, tflite::Shapes::kOpen));
+    HEARTH_ASSIGN(open_, import(tflite::Shapes::kOpen));
   }
   tflite::ImportedGraph graph = *open_;
   const Status followed = tflite::followShapes(shapes, &graph);

@@ -36,6 +36,12 @@ class SubgraphCompiler {
                    Result<tflite::ImportedGraph> declared)
       : file_(std::move(file)), subgraph_(subgraph), declared_(std::move(declared)) {}
 
+  // What the subgraph runs from now on in place of its operators. What was compiled before is given
+  // up.
+  void setPlan(std::vector<tflite::PlannedOperator> plan);
+  // Whether shapes depend on values, as far as the file tells.
+  bool hasDynamicShapes(const std::vector<graph::Dimensions>& shapes) const;
+
   // One shape for each input. Where the file has others, constants that hold a shape follow as in
   // hearth_compile_options; where they cannot, all shapes are inferred from the inputs as
   // TensorFlow Lite does. Errors: that of `declared`; kUnsupported for what no device runs;
@@ -46,6 +52,7 @@ class SubgraphCompiler {
  private:
   using Compiled = std::shared_ptr<const CompiledSubgraph>;
 
+  Result<tflite::ImportedGraph> import(tflite::Shapes shapes) const;
   bool allows(const std::vector<graph::Dimensions>& shapes) const;
   Result<tflite::ImportedGraph> resized(const std::vector<graph::Dimensions>& shapes);
   Result<Compiled> compileModel(const tflite::ImportedGraph& graph,
@@ -54,7 +61,8 @@ class SubgraphCompiler {
 
   const std::shared_ptr<const tflite::ModelFile> file_;
   const size_t subgraph_;
-  const Result<tflite::ImportedGraph> declared_;
+  std::optional<std::vector<tflite::PlannedOperator>> plan_;  // none: the file's operators
+  Result<tflite::ImportedGraph> declared_;
   std::optional<tflite::ImportedGraph> open_;  // once another shape was asked for
   Compiled forDeclared_;                       // null before it is needed
   std::list<std::pair<std::vector<graph::Dimensions>, Compiled>> others_;  // the last is the newest

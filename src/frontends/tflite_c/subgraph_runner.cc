@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "frontends/tflite_c/program_kernel.h"
 #include "runtime/compilation.h"
 
 namespace hearth::tflite_c {
@@ -45,11 +46,31 @@ Result<std::unique_ptr<SubgraphRunner>> SubgraphRunner::create(
 SubgraphRunner::SubgraphRunner(std::shared_ptr<const tflite::ModelFile> file, size_t subgraph,
                                tflite::FileSubgraph description,
                                Result<tflite::ImportedGraph> imported)
-    : subgraph_(std::move(description)),
-      tensors_(std::make_unique<TensorTable>(file, subgraph, subgraph_.tensorCount)),
-      compiler_(std::move(file), subgraph, std::move(imported)),
+    : file_(std::move(file)),
+      index_(subgraph),
+      subgraph_(std::move(description)),
+      tensors_(std::make_unique<TensorTable>(file_, subgraph, subgraph_.tensorCount)),
+      compiler_(file_, subgraph, std::move(imported)),
       inputs_(subgraph_.inputs.size()),
       outputs_(subgraph_.outputs.size()) {}
+
+SubgraphRunner::~SubgraphRunner() {
+  // Delegates of the program may be gone after this.
+  if (graph_ != nullptr) graph_->close();
+}
+
+Status SubgraphRunner::applyDelegate(TfLiteDelegate* delegate,
+                                     const delegate::DelegateOptions& options) {
+  HEARTH_TRY(provideKernelOperator());
+  if (graph_ == nullptr) {
+    const auto threads = static_cast<int32_t>(std::max(1u, options.threads));
+    HEARTH_ASSIGN(graph_, ProgramGraph::create(file_, index_, threads));
+  }
+  HEARTH_TRY(graph_->apply(delegate, compiler_.hasDynamicShapes(inputShapes())));
+  compiler_.setPlan(graph_->plannedOperators());
+  if (!std::exchange(isReady_, false)) return {};
+  return allocate(options);
+}
 
 Status SubgraphRunner::findPlaces() {
   for (size_t i = 0; i < inputs_.size(); ++i) {

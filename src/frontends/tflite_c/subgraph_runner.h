@@ -11,6 +11,7 @@
 #include "frontends/delegate/delegate_options.h"
 #include "frontends/tflite/model_file.h"
 #include "frontends/tflite_c/declarations.h"
+#include "frontends/tflite_c/program_graph.h"
 #include "frontends/tflite_c/subgraph_compiler.h"
 #include "frontends/tflite_c/tensor_memory.h"
 #include "frontends/tflite_c/tensor_table.h"
@@ -21,6 +22,10 @@ namespace hearth::tflite_c {
 // is prepared before allocate(). All but tensor() and the lists is for one thread at a time.
 class SubgraphRunner {
  public:
+  ~SubgraphRunner();
+  SubgraphRunner(const SubgraphRunner&) = delete;
+  SubgraphRunner& operator=(const SubgraphRunner&) = delete;
+
   // Errors: those of ModelFile::importSubgraph(), but for kUnsupported: a subgraph that cannot run
   // can be looked at, and allocate() says why.
   static Result<std::unique_ptr<SubgraphRunner>> create(
@@ -40,6 +45,10 @@ class SubgraphRunner {
   // memory, and sets variables to their initial values. Does nothing if it is ready. Errors: those
   // of SubgraphCompiler::compile(); after other shapes were given, it may be called again.
   Status allocate(const delegate::DelegateOptions& options);
+  // Offers the subgraph to a delegate of the program, which must live as long as this. Memory is
+  // allocated again if it was. Errors: those of ProgramGraph::apply(), after which all is as
+  // before, and of allocate().
+  Status applyDelegate(TfLiteDelegate* delegate, const delegate::DelegateOptions& options);
   // kBadState before allocate().
   Status invoke();
   Status resetVariables();
@@ -71,8 +80,11 @@ class SubgraphRunner {
   Status growOutputs();
   Status describeDynamicOutputs();
 
+  const std::shared_ptr<const tflite::ModelFile> file_;
+  const size_t index_;
   const tflite::FileSubgraph subgraph_;
   std::unique_ptr<TensorTable> tensors_;
+  std::shared_ptr<ProgramGraph> graph_;  // null before the first delegate of the program
   SubgraphCompiler compiler_;
   std::vector<Place> inputs_;
   std::vector<Place> outputs_;

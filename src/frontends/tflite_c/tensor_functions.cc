@@ -466,4 +466,30 @@ TfLiteOpaqueTensorBuilder* TfLiteOpaqueTensorBuilderSetQuantization(
   return builder;
 }
 
+// Dynamic tensors bring memory, those of the arena get it once they are prepared.
+TfLiteStatus TfLiteOpaqueContextAddTensor(TfLiteOpaqueContext* context,
+                                          TfLiteOpaqueTensorBuilder* builder, int* index) {
+  if (context == nullptr || builder == nullptr || context->AddTensors == nullptr)
+    return kTfLiteError;
+  const bool isDynamic = builder->allocationType == kTfLiteDynamic;
+  const bool isInArena = builder->allocationType == kTfLiteArenaRw ||
+                         builder->allocationType == kTfLiteArenaRwPersistent;
+  if ((!isDynamic && !isInArena) || isDynamic != (builder->data != nullptr)) {
+    context->ReportError(
+        context, "A new tensor is dynamic and has data, or lies in the arena and has none.");
+    return kTfLiteError;
+  }
+  int32_t added = -1;
+  if (context->AddTensors(context, 1, &added) != kTfLiteOk) return kTfLiteError;
+  TfLiteTensor& tensor = context->tensors[added];
+  tensor.type = builder->type;
+  tensor.data = builder->data;
+  tensor.allocation_type = builder->allocationType;
+  tensor.legacy_scale = builder->params.scale;
+  tensor.legacy_zero_point = builder->params.zero_point;
+  tensor.quantization = builder->quantization;
+  if (index != nullptr) *index = added;
+  return kTfLiteOk;
+}
+
 }  // extern "C"

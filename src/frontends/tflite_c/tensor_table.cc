@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "base/caught.h"
+#include "frontends/tflite_c/tensor_sparsity.h"
 #include "frontends/tflite_c/tensor_type.h"
 
 namespace hearth::tflite_c {
@@ -15,6 +17,15 @@ namespace {
 
 // Sets what says how stored values stand for real ones.
 void setQuantization(const tflite::FileTensor& file, TfLiteTensor* tensor) {
+  if (file.blocks.scales >= 0) {
+    auto* const blocks =
+        static_cast<TfLiteBlockwiseQuantization*>(std::malloc(sizeof(TfLiteBlockwiseQuantization)));
+    if (blocks == nullptr) throw std::bad_alloc();
+    *blocks = {file.blocks.scales, file.blocks.zeroPoints, file.blocks.size,
+               file.quantizedDimension};
+    tensor->quantization = {kTfLiteBlockwiseQuantization, blocks};
+    return;
+  }
   if (file.scales.empty()) return;
   std::vector<int32_t> zeroPoints;
   for (const int64_t zero : file.zeroPoints) zeroPoints.push_back(static_cast<int32_t>(zero));
@@ -64,6 +75,15 @@ Result<uint64_t> tensorBytes(TfLiteType type, std::span<const int32_t> dims) {
   return (count * bits + 7) / 8;
 }
 
+TfLiteStatus resizeTensor(const TfLiteIntArray* dims, TfLiteTensor* tensor) {
+  const size_t before = tensor->bytes;
+  const Status set = base::caught(
+      [&] { return TensorTable::setDims({dims->data, static_cast<size_t>(dims->size)}, tensor); });
+  if (!set) return kTfLiteError;
+  if (tensor->allocation_type != kTfLiteDynamic) return kTfLiteOk;
+  return TfLiteTensorRealloc(std::exchange(tensor->bytes, before), tensor);
+}
+
 TensorTable::TensorTable(std::shared_ptr<const tflite::ModelFile> file, size_t subgraph,
                          size_t count)
     : file_(std::move(file)),
@@ -79,6 +99,7 @@ TensorTable::~TensorTable() {
     std::free(tensor.dims);
     std::free(const_cast<TfLiteIntArray*>(tensor.dims_signature));
     TfLiteQuantizationFree(&tensor.quantization);
+    TfLiteSparsityFree(tensor.sparsity);
   }
 }
 
@@ -101,6 +122,8 @@ Status TensorTable::fill(size_t index) const {
   if (tensor.dims == nullptr) tensor.dims = makeIntArray(file.shape);
   if (tensor.dims_signature == nullptr) tensor.dims_signature = makeIntArray(file.shapeSignature);
   if (tensor.quantization.params == nullptr) setQuantization(file, &tensor);
+  if (file.sparsity != nullptr && tensor.sparsity == nullptr)
+    tensor.sparsity = makeSparsity(*file.sparsity);
   if (!file.value.empty()) {
     tensor.allocation_type = kTfLiteMmapRo;
     tensor.data = const_cast<uint8_t*>(file.value.data());  // the interface has no pointer to const

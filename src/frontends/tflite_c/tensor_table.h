@@ -26,6 +26,10 @@ inline std::span<const int32_t> dimsOf(const TfLiteTensor& tensor) {
   return {tensor.dims->data, static_cast<size_t>(tensor.dims->size)};
 }
 
+// Gives a tensor dimensions as a program's function asks for it: one whose memory comes from
+// malloc() gets as much as it needs then.
+TfLiteStatus resizeTensor(const TfLiteIntArray* dims, TfLiteTensor* tensor);
+
 // The structures of a subgraph's tensors, at addresses that never change. A structure is filled in
 // when it is first asked for, since models have thousands of constants with long lists of scales.
 class TensorTable {

@@ -16,9 +16,11 @@ constexpr size_t kConstantAlignment = 16;
 
 }  // namespace
 
-ModelBuilder::ModelBuilder(const FileView& file, bool hasOpenShapes)
+ModelBuilder::ModelBuilder(const FileView& file, bool hasOpenShapes,
+                           const std::vector<PlannedOperator>* plan)
     : file_(file),
       hasOpenShapes_(hasOpenShapes),
+      plan_(plan),
       budget_(kBudgetPerFileByte * file.totalBytes() + kSpareBudget),
       model_(std::make_shared<graph::Model>()) {
   model_->pools = file.pools();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "frontends/tflite/reader/file_operators.h"
 #include "frontends/tflite/reader/file_view.h"
 #include "graph/model.h"
 
@@ -27,10 +28,13 @@ struct VariablePosition {
 class ModelBuilder {
  public:
   // `hasOpenShapes`: the inputs of the model may get other shapes than those of the file.
-  explicit ModelBuilder(const FileView& file, bool hasOpenShapes = false);
+  // `plan` is what the main subgraph runs, in order, and outlives this; null: its operators.
+  explicit ModelBuilder(const FileView& file, bool hasOpenShapes = false,
+                        const std::vector<PlannedOperator>* plan = nullptr);
 
   const FileView& file() const { return file_; }
   bool hasOpenShapes() const { return hasOpenShapes_; }
+  const std::vector<PlannedOperator>* plan() const { return plan_; }
 
   // Translates the subgraph and those that it refers to. `moreOutputs` are tensors of the subgraph
   // that become outputs of the model behind those that it lists. The model has passed
@@ -63,6 +67,7 @@ class ModelBuilder {
  private:
   const FileView& file_;
   const bool hasOpenShapes_;
+  const std::vector<PlannedOperator>* const plan_;
   uint64_t budget_;
   std::shared_ptr<graph::Model> model_;
   std::map<size_t, uint32_t> indices_;  // subgraph of the file -> of the model

@@ -70,35 +70,53 @@ Status SubgraphBuilder::addInputs() {
 
 Status SubgraphBuilder::translateOperators() {
   const auto* operators = source().operators();
-  if (operators == nullptr) return {};
-  for (uint32_t i = 0; i < operators->size(); ++i) {
-    const schema::Operator& source = *operators->Get(i);
-    const schema::OperatorCode* code = model_.file().operatorCode(source.opcode_index());
-    if (code == nullptr)
-      return fail(ErrorCode::kBadData,
-                  "Operation {} of subgraph {} has the operator code {}, which the model lacks.", i,
-                  sourceIndex(), source.opcode_index());
-    const TranslatorEntry* translator = findTranslator(*code);
-    if (translator == nullptr) {
-      if (builtinCode(*code) == schema::BuiltinOperator::CUSTOM)
-        return fail(ErrorCode::kUnsupported,
-                    "Operation {} of subgraph {} is the custom operation \"{}\" version {}, which "
-                    "is not known; a program can bring its operator along with "
-                    "hearth_custom_operator_register, the command with --custom-operators.",
-                    i, sourceIndex(), operationName(*code), code->version());
-      return fail(ErrorCode::kUnsupported,
-                  "Operation {} of subgraph {} is {} version {} (builtin code {}), which is not "
-                  "supported.",
-                  i, sourceIndex(), operationName(*code), code->version(),
-                  static_cast<int32_t>(builtinCode(*code)));
-    }
-    OperatorView view(*this, source);
-    HEARTH_TRY_CONTEXT(view.check(), "while reading operation {} ({} version {}) of subgraph {}", i,
-                       operationName(*code), code->version(), sourceIndex());
-    HEARTH_TRY_CONTEXT(translator->translate(view, translator->type),
-                       "while translating operation {} ({} version {}) of subgraph {}", i,
-                       operationName(*code), code->version(), sourceIndex());
+  const size_t count = operators == nullptr ? 0 : operators->size();
+  if (!isMain_ || scope_ != &outermost_ || model_.plan() == nullptr) {
+    for (uint32_t i = 0; i < count; ++i) HEARTH_TRY(translateOperator(i));
+    return {};
   }
+  for (const PlannedOperator& planned : *model_.plan()) {
+    if (planned.replacement) {
+      HEARTH_TRY_CONTEXT(translateReplacement(*this, *planned.replacement),
+                         "while translating what the program computes of subgraph {}",
+                         sourceIndex());
+      continue;
+    }
+    if (planned.operation >= count)
+      return fail(ErrorCode::kBadData, "There is no operation {} in subgraph {}.",
+                  planned.operation, sourceIndex());
+    HEARTH_TRY(translateOperator(static_cast<uint32_t>(planned.operation)));
+  }
+  return {};
+}
+
+Status SubgraphBuilder::translateOperator(uint32_t i) {
+  const schema::Operator& source = *this->source().operators()->Get(i);
+  const schema::OperatorCode* code = model_.file().operatorCode(source.opcode_index());
+  if (code == nullptr)
+    return fail(ErrorCode::kBadData,
+                "Operation {} of subgraph {} has the operator code {}, which the model lacks.", i,
+                sourceIndex(), source.opcode_index());
+  const TranslatorEntry* translator = findTranslator(*code);
+  if (translator == nullptr) {
+    if (builtinCode(*code) == schema::BuiltinOperator::CUSTOM)
+      return fail(ErrorCode::kUnsupported,
+                  "Operation {} of subgraph {} is the custom operation \"{}\" version {}, which "
+                  "is not known; a program can bring its operator along with "
+                  "hearth_custom_operator_register, the command with --custom-operators.",
+                  i, sourceIndex(), operationName(*code), code->version());
+    return fail(ErrorCode::kUnsupported,
+                "Operation {} of subgraph {} is {} version {} (builtin code {}), which is not "
+                "supported.",
+                i, sourceIndex(), operationName(*code), code->version(),
+                static_cast<int32_t>(builtinCode(*code)));
+  }
+  OperatorView view(*this, source);
+  HEARTH_TRY_CONTEXT(view.check(), "while reading operation {} ({} version {}) of subgraph {}", i,
+                     operationName(*code), code->version(), sourceIndex());
+  HEARTH_TRY_CONTEXT(translator->translate(view, translator->type),
+                     "while translating operation {} ({} version {}) of subgraph {}", i,
+                     operationName(*code), code->version(), sourceIndex());
   return {};
 }
 

@@ -134,6 +134,7 @@ class SubgraphBuilder {
   Result<bool> becomesConstant(const graph::Operation& operation);
   Status addInputs();
   Status translateOperators();
+  Status translateOperator(uint32_t index);
   Status addOutputs();
   Status addVariables();
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "frontends/tflite/reader/file_operators.h"
 #include "frontends/tflite/translators/operator_view.h"
 
 namespace hearth::tflite {
@@ -35,8 +36,10 @@ std::span<const CustomTranslatorEntry> customTranslators();
 std::span<const CustomTranslatorEntry> audioTranslators();
 std::span<const CustomTranslatorEntry> detectionCustomTranslators();
 std::span<const CustomTranslatorEntry> mediapipeTranslators();
-// Null when the program has registered no operator of this name.
+// Null when the program has registered no operator of this name, or none that files may name.
 const TranslatorEntry* registeredTranslator(std::string_view name);
+// Appends the operation of a replacement. kUnsupported for a tensor that has no operand.
+Status translateReplacement(SubgraphBuilder& builder, const Replacement& replacement);
 
 // Translates an operation whose arguments are the tensors of the file, and nothing else.
 template <size_t kInputs>

@@ -16,6 +16,56 @@ constexpr size_t kRoom = 4096;
 
 void ignore(void* /*user*/, const char* /*format*/, va_list /*arguments*/) {}
 
+// --- A delegate of the program, which takes some nodes and computes zeros ---
+
+struct NodeList {
+  int32_t size = 0;
+  std::array<int32_t, 64> nodes{};
+};
+
+TfLiteStatus prepareZeros(TfLiteContext* context, TfLiteNode* node) {
+  // Of the shape of its first input, which mostly is not what the file says.
+  for (int32_t i = 0; i < node->outputs->size; ++i) {
+    if (node->inputs->size == 0) continue;
+    TfLiteIntArray* const dims = TfLiteIntArrayCopy(context->tensors[node->inputs->data[0]].dims);
+    if (context->ResizeTensor(context, &context->tensors[node->outputs->data[i]], dims) !=
+        kTfLiteOk)
+      return kTfLiteError;
+  }
+  return kTfLiteOk;
+}
+
+TfLiteStatus computeZeros(TfLiteContext* context, TfLiteNode* node) {
+  for (int32_t i = 0; i < node->outputs->size; ++i) {
+    TfLiteTensor& output = context->tensors[node->outputs->data[i]];
+    if (output.data != nullptr) std::fill_n(static_cast<uint8_t*>(output.data), output.bytes, 0);
+  }
+  return kTfLiteOk;
+}
+
+// `data_` points to a byte: which nodes it takes, and whether its kernels say shapes.
+TfLiteStatus takeSome(TfLiteContext* context, TfLiteDelegate* delegate) {
+  const uint8_t choice = *static_cast<const uint8_t*>(delegate->data_);
+  TfLiteIntArray* plan = nullptr;
+  if (context->GetExecutionPlan(context, &plan) != kTfLiteOk) return kTfLiteError;
+  NodeList taken;
+  for (int32_t i = 0; i < plan->size && taken.size < 64; ++i)
+    if (((choice >> (i % 4)) & 1) != 0)
+      taken.nodes[static_cast<size_t>(taken.size++)] = plan->data[i];
+  TfLiteIntArray* const list = TfLiteIntArrayCreate(taken.size);
+  std::copy_n(taken.nodes.begin(), taken.size, list->data);
+  TfLiteDelegateParams* partitions = nullptr;
+  int32_t count = 0;
+  context->PreviewDelegatePartitioning(context, list, &partitions, &count);
+  TfLiteRegistration registration{};
+  registration.prepare = (choice & 16) != 0 ? prepareZeros : nullptr;
+  registration.invoke = (choice & 32) != 0 ? nullptr : computeZeros;
+  const TfLiteStatus status =
+      context->ReplaceNodeSubsetsWithDelegateKernels(context, registration, list, delegate);
+  TfLiteIntArrayFree(list);
+  return (choice & 64) != 0 ? kTfLiteDelegateError : status;
+}
+
 class Sequence {
  public:
   Sequence(std::span<const uint8_t> bytes, std::span<const std::span<const uint8_t>> models)
@@ -113,6 +163,22 @@ class Sequence {
         break;
       }
       case 4: {
+        if (const uint8_t choice = byte(); choice % 2 == 0) {
+          const size_t place = object();
+          // A delegate stays what it is as long as interpreters may use it.
+          if (ownDelegates_[place].Prepare == nullptr) {
+            choices_[place] = byte();
+            ownDelegates_[place].data_ = &choices_[place];
+            ownDelegates_[place].Prepare = takeSome;
+            ownDelegates_[place].flags = choice % 4 == 0 ? 1 : 0;
+          }
+          if (choice % 8 < 4)
+            TfLiteInterpreterOptionsAddDelegate(options_[object()], &ownDelegates_[place]);
+          else
+            count(TfLiteInterpreterModifyGraphWithDelegate(interpreters_[object()],
+                                                           &ownDelegates_[place]));
+          break;
+        }
         // Deleted after the interpreters.
         TfLiteDelegate*& delegate = delegates_[object()];
         if (delegate == nullptr) {
@@ -250,6 +316,8 @@ class Sequence {
   std::array<TfLiteInterpreter*, kObjects> interpreters_{};
   std::array<TfLiteSignatureRunner*, kObjects> runners_{};
   std::array<TfLiteDelegate*, kObjects> delegates_{};
+  std::array<TfLiteDelegate, kObjects> ownDelegates_{};
+  std::array<uint8_t, kObjects> choices_{};
 };
 
 }  // namespace

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/tflite_c/node_parameters.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include "frontends/delegate/builtin_params.h"
+#include "frontends/tflite_c/tensor_type.h"
+#include "tflite_schema_generated.h"
+
+namespace hearth::tflite_c {
+namespace {
+
+namespace schema = tflite::schema;
+using schema::BuiltinOperator;
+using schema::Operator;
+
+// More than any version of a structure has.
+constexpr size_t kParameterBytes = 256;
+
+// Structures of which the delegate reads less, or nothing.
+struct BiasedConvParams {
+  delegate::ConvParams first;
+  int32_t biasType;
+};
+struct BiasedFullyConnectedParams {
+  delegate::FullyConnectedParams first;
+  int32_t biasType;
+};
+struct BiasedTransposeConvParams {
+  delegate::TransposeConvParamsV4 first;
+  int32_t biasType;
+};
+struct ScaledActivationParams {
+  int32_t activation;
+  bool isPotScaled;
+};
+struct CastParams {
+  int32_t from, to;
+};
+struct SubgraphParams {
+  int32_t first, second;
+};
+struct VarHandleParams {
+  const char* container;
+  const char* name;
+};
+struct RandomParams {
+  int64_t seed, seed2;
+};
+static_assert(offsetof(BiasedFullyConnectedParams, biasType) == 12);
+
+template <typename Params>
+NodeParameters make(const Params& params) {
+  static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= kParameterBytes);
+  NodeParameters made(std::calloc(1, kParameterBytes));
+  if (made == nullptr) throw std::bad_alloc();
+  std::memcpy(made.get(), &params, sizeof(params));
+  return made;
+}
+
+// The table of options; the format's defaults where the file has none.
+template <typename Table>
+const Table& optionsOf(const Operator& source) {
+  // Root offset, vtable without fields, table.
+  alignas(8) static constexpr uint8_t kEmptyTable[] = {8, 0, 0, 0, 4, 0, 4, 0, 4, 0, 0, 0};
+  const Table* const found = source.builtin_options_as<Table>();
+  return found != nullptr ? *found : *flatbuffers::GetRoot<Table>(kEmptyTable);
+}
+
+// The interface's numbers begin with one for "unknown", those of files do not.
+template <typename Enumeration>
+int32_t oneMore(Enumeration value) {
+  return static_cast<int32_t>(value) + 1;
+}
+
+template <typename Enumeration>
+int32_t number(Enumeration value) {
+  return static_cast<int32_t>(value);
+}
+
+int32_t typeNumber(schema::TensorType type) {
+  return number(typeOfFile(number(type)));
+}
+
+const char* textOf(const flatbuffers::String* text) {
+  return text == nullptr ? "" : text->c_str();
+}
+
+delegate::DimensionsParams dimensions(const flatbuffers::Vector<int32_t>* list) {
+  delegate::DimensionsParams params{};
+  if (list == nullptr) return params;
+  params.count = static_cast<int32_t>(
+      std::min<uint32_t>(list->size(), static_cast<uint32_t>(delegate::kMostParamDimensions)));
+  std::copy_n(list->begin(), params.count, params.values);
+  return params;
+}
+
+// --- One function for each form ---
+
+NodeParameters convolution(const Operator& source) {
+  const auto& o = optionsOf<schema::Conv2DOptions>(source);
+  return make(BiasedConvParams{
+      {oneMore(o.padding()), o.stride_w(), o.stride_h(), number(o.fused_activation_function()),
+       o.dilation_w_factor(), o.dilation_h_factor()},
+      typeNumber(o.quantized_bias_type())});
+}
+
+NodeParameters depthwiseConvolution(const Operator& source) {
+  const auto& o = optionsOf<schema::DepthwiseConv2DOptions>(source);
+  return make(delegate::DepthwiseConvParams{
+      oneMore(o.padding()), o.stride_w(), o.stride_h(), o.depth_multiplier(),
+      number(o.fused_activation_function()), o.dilation_w_factor(), o.dilation_h_factor()});
+}
+
+NodeParameters transposedConvolution(const Operator& source) {
+  const auto& o = optionsOf<schema::TransposeConvOptions>(source);
+  return make(BiasedTransposeConvParams{
+      {{oneMore(o.padding()), o.stride_w(), o.stride_h()}, number(o.fused_activation_function())},
+      typeNumber(o.quantized_bias_type())});
+}
+
+NodeParameters convolution3d(const Operator& source) {
+  const auto& o = optionsOf<schema::Conv3DOptions>(source);
+  return make(delegate::Conv3dParams{oneMore(o.padding()), o.stride_w(), o.stride_h(), o.stride_d(),
+                                     o.dilation_w_factor(), o.dilation_h_factor(),
+                                     o.dilation_d_factor(), number(o.fused_activation_function())});
+}
+
+NodeParameters pooling(const Operator& source) {
+  const auto& o = optionsOf<schema::Pool2DOptions>(source);
+  return make(delegate::PoolParams{oneMore(o.padding()), o.stride_w(), o.stride_h(),
+                                   o.filter_width(), o.filter_height(),
+                                   number(o.fused_activation_function())});
+}
+
+NodeParameters fullyConnected(const Operator& source) {
+  const auto& o = optionsOf<schema::FullyConnectedOptions>(source);
+  return make(
+      BiasedFullyConnectedParams{{number(o.fused_activation_function()), number(o.weights_format()),
+                                  o.keep_num_dims(), o.asymmetric_quantize_inputs()},
+                                 typeNumber(o.quantized_bias_type())});
+}
+
+// ADD and SUB.
+template <typename Table>
+NodeParameters scaledActivation(const Operator& source) {
+  const auto& o = optionsOf<Table>(source);
+  return make(ScaledActivationParams{number(o.fused_activation_function()), o.pot_scale_int16()});
+}
+
+template <typename Table>
+NodeParameters activation(const Operator& source) {
+  return make(
+      delegate::ActivationParams{number(optionsOf<Table>(source).fused_activation_function())});
+}
+
+NodeParameters responseNormalization(const Operator& source) {
+  const auto& o = optionsOf<schema::LocalResponseNormalizationOptions>(source);
+  return make(
+      delegate::LocalResponseNormalizationParams{o.radius(), o.bias(), o.alpha(), o.beta()});
+}
+
+NodeParameters lstm(const Operator& source) {
+  const auto& o = optionsOf<schema::LSTMOptions>(source);
+  return make(delegate::LstmParams{number(o.fused_activation_function()), o.cell_clip(),
+                                   o.proj_clip(), number(o.kernel_type()),
+                                   o.asymmetric_quantize_inputs()});
+}
+
+NodeParameters sequenceLstm(const Operator& source) {
+  const auto& o = optionsOf<schema::UnidirectionalSequenceLSTMOptions>(source);
+  return make(delegate::SequenceLstmParamsV4{
+      number(o.fused_activation_function()), o.cell_clip(), o.proj_clip(), o.time_major(),
+      o.asymmetric_quantize_inputs(), o.diagonal_recurrent_tensors()});
+}
+
+NodeParameters bidirectionalLstm(const Operator& source) {
+  const auto& o = optionsOf<schema::BidirectionalSequenceLSTMOptions>(source);
+  return make(delegate::BidirectionalLstmParams{number(o.fused_activation_function()),
+                                                o.cell_clip(), o.proj_clip(), o.merge_outputs(),
+                                                o.time_major(), o.asymmetric_quantize_inputs()});
+}
+
+NodeParameters svdf(const Operator& source) {
+  const auto& o = optionsOf<schema::SVDFOptions>(source);
+  return make(delegate::SvdfParams{o.rank(), number(o.fused_activation_function()),
+                                   o.asymmetric_quantize_inputs()});
+}
+
+NodeParameters rnn(const Operator& source) {
+  const auto& o = optionsOf<schema::RNNOptions>(source);
+  return make(
+      delegate::RnnParams{number(o.fused_activation_function()), o.asymmetric_quantize_inputs()});
+}
+
+NodeParameters sequenceRnn(const Operator& source) {
+  const auto& o = optionsOf<schema::SequenceRNNOptions>(source);
+  return make(delegate::SequenceRnnParams{o.time_major(), number(o.fused_activation_function()),
+                                          o.asymmetric_quantize_inputs()});
+}
+
+NodeParameters bidirectionalRnn(const Operator& source) {
+  const auto& o = optionsOf<schema::BidirectionalSequenceRNNOptions>(source);
+  return make(delegate::BidirectionalRnnParams{o.time_major(),
+                                               number(o.fused_activation_function()),
+                                               o.merge_outputs(), o.asymmetric_quantize_inputs()});
+}
+
+template <typename Table>
+NodeParameters resizing(const Operator& source) {
+  const auto& o = optionsOf<Table>(source);
+  return make(delegate::ResizeParams{o.align_corners(), o.half_pixel_centers()});
+}
+
+NodeParameters reduction(const Operator& source) {
+  return make(delegate::ReducerParams{optionsOf<schema::ReducerOptions>(source).keep_dims()});
+}
+
+NodeParameters stridedSlice(const Operator& source) {
+  const auto& o = optionsOf<schema::StridedSliceOptions>(source);
+  return make(delegate::StridedSliceParamsV8{
+      {o.begin_mask(), o.end_mask(), o.ellipsis_mask(), o.new_axis_mask(), o.shrink_axis_mask()},
+      o.offset()});
+}
+
+NodeParameters concatenation(const Operator& source) {
+  const auto& o = optionsOf<schema::ConcatenationOptions>(source);
+  return make(delegate::ConcatenationParams{o.axis(), number(o.fused_activation_function())});
+}
+
+NodeParameters bucketize(const Operator& source) {
+  const auto* const list = optionsOf<schema::BucketizeOptions>(source).boundaries();
+  if (list == nullptr) return make(delegate::BucketizeParams{});
+  return make(delegate::BucketizeParams{static_cast<int32_t>(list->size()), list->data()});
+}
+
+NodeParameters composite(const Operator& source) {
+  const auto* const o = source.builtin_options_2_as_StableHLOCompositeOptions();
+  if (o == nullptr) return make(delegate::CompositeParams{"", 0, 0, nullptr, 0});
+  const auto* const attributes = o->composite_attributes();
+  return make(delegate::CompositeParams{textOf(o->name()), o->decomposition_subgraph_index(),
+                                        o->version(),
+                                        attributes == nullptr ? nullptr : attributes->data(),
+                                        attributes == nullptr ? 0 : attributes->size()});
+}
+
+}  // namespace
+
+NodeParameters nodeParameters(const tflite::FileOperator& file) {
+  const Operator& source = *file.table;
+  switch (static_cast<BuiltinOperator>(file.code)) {
+    case BuiltinOperator::CONV_2D:
+      return convolution(source);
+    case BuiltinOperator::DEPTHWISE_CONV_2D:
+      return depthwiseConvolution(source);
+    case BuiltinOperator::TRANSPOSE_CONV:
+      return transposedConvolution(source);
+    case BuiltinOperator::CONV_3D:
+    case BuiltinOperator::CONV_3D_TRANSPOSE:
+      return convolution3d(source);
+    case BuiltinOperator::AVERAGE_POOL_2D:
+    case BuiltinOperator::MAX_POOL_2D:
+    case BuiltinOperator::L2_POOL_2D:
+      return pooling(source);
+    case BuiltinOperator::FULLY_CONNECTED:
+      return fullyConnected(source);
+    case BuiltinOperator::ADD:
+      return scaledActivation<schema::AddOptions>(source);
+    case BuiltinOperator::SUB:
+      return scaledActivation<schema::SubOptions>(source);
+    case BuiltinOperator::MUL:
+      return activation<schema::MulOptions>(source);
+    case BuiltinOperator::DIV:
+      return activation<schema::DivOptions>(source);
+    case BuiltinOperator::L2_NORMALIZATION:
+      return activation<schema::L2NormOptions>(source);
+    case BuiltinOperator::LOCAL_RESPONSE_NORMALIZATION:
+      return responseNormalization(source);
+    case BuiltinOperator::SOFTMAX:
+      return make(delegate::FloatParams{optionsOf<schema::SoftmaxOptions>(source).beta()});
+    case BuiltinOperator::LEAKY_RELU:
+      return make(delegate::FloatParams{optionsOf<schema::LeakyReluOptions>(source).alpha()});
+    case BuiltinOperator::GELU:
+      return make(delegate::GeluParams{optionsOf<schema::GeluOptions>(source).approximate()});
+    case BuiltinOperator::LSTM:
+      return lstm(source);
+    case BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_LSTM:
+      return sequenceLstm(source);
+    case BuiltinOperator::BIDIRECTIONAL_SEQUENCE_LSTM:
+      return bidirectionalLstm(source);
+    case BuiltinOperator::SVDF:
+      return svdf(source);
+    case BuiltinOperator::RNN:
+      return rnn(source);
+    case BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_RNN:
+      return sequenceRnn(source);
+    case BuiltinOperator::BIDIRECTIONAL_SEQUENCE_RNN:
+      return bidirectionalRnn(source);
+    case BuiltinOperator::RESIZE_BILINEAR:
+      return resizing<schema::ResizeBilinearOptions>(source);
+    case BuiltinOperator::RESIZE_NEAREST_NEIGHBOR:
+      return resizing<schema::ResizeNearestNeighborOptions>(source);
+    case BuiltinOperator::MEAN:
+    case BuiltinOperator::SUM:
+    case BuiltinOperator::REDUCE_PROD:
+    case BuiltinOperator::REDUCE_MAX:
+    case BuiltinOperator::REDUCE_MIN:
+    case BuiltinOperator::REDUCE_ANY:
+    case BuiltinOperator::REDUCE_ALL:
+      return reduction(source);
+    case BuiltinOperator::RESHAPE:
+      return make(dimensions(optionsOf<schema::ReshapeOptions>(source).new_shape()));
+    case BuiltinOperator::SQUEEZE:
+      return make(dimensions(optionsOf<schema::SqueezeOptions>(source).squeeze_dims()));
+    case BuiltinOperator::STRIDED_SLICE:
+      return stridedSlice(source);
+    case BuiltinOperator::CONCATENATION:
+      return concatenation(source);
+    case BuiltinOperator::BUCKETIZE:
+      return bucketize(source);
+    case BuiltinOperator::STABLEHLO_COMPOSITE:
+      return composite(source);
+    case BuiltinOperator::PACK: {
+      const auto& o = optionsOf<schema::PackOptions>(source);
+      return make(delegate::PackParams{o.values_count(), o.axis()});
+    }
+    case BuiltinOperator::UNPACK: {
+      const auto& o = optionsOf<schema::UnpackOptions>(source);
+      return make(delegate::PackParams{o.num(), o.axis()});
+    }
+    case BuiltinOperator::GATHER: {
+      const auto& o = optionsOf<schema::GatherOptions>(source);
+      return make(delegate::GatherParams{o.axis(), o.batch_dims()});
+    }
+    case BuiltinOperator::BATCH_MATMUL: {
+      const auto& o = optionsOf<schema::BatchMatMulOptions>(source);
+      return make(
+          delegate::BatchMatMulParams{o.adj_x(), o.adj_y(), o.asymmetric_quantize_inputs()});
+    }
+    case BuiltinOperator::CUMSUM: {
+      const auto& o = optionsOf<schema::CumsumOptions>(source);
+      return make(delegate::CumsumParams{o.exclusive(), o.reverse()});
+    }
+    case BuiltinOperator::REVERSE_SEQUENCE: {
+      const auto& o = optionsOf<schema::ReverseSequenceOptions>(source);
+      return make(delegate::ReverseSequenceParams{o.seq_dim(), o.batch_dim()});
+    }
+    case BuiltinOperator::CAST: {
+      const auto& o = optionsOf<schema::CastOptions>(source);
+      return make(CastParams{typeNumber(o.in_data_type()), typeNumber(o.out_data_type())});
+    }
+    case BuiltinOperator::ARG_MAX:
+      return make(
+          delegate::IntParams{typeNumber(optionsOf<schema::ArgMaxOptions>(source).output_type())});
+    case BuiltinOperator::ARG_MIN:
+      return make(
+          delegate::IntParams{typeNumber(optionsOf<schema::ArgMinOptions>(source).output_type())});
+    case BuiltinOperator::UNIQUE:
+      return make(
+          delegate::IntParams{typeNumber(optionsOf<schema::UniqueOptions>(source).idx_out_type())});
+    case BuiltinOperator::ONE_HOT:
+      return make(delegate::IntParams{optionsOf<schema::OneHotOptions>(source).axis()});
+    case BuiltinOperator::SPLIT:
+      return make(delegate::IntParams{optionsOf<schema::SplitOptions>(source).num_splits()});
+    case BuiltinOperator::SPLIT_V:
+      return make(delegate::IntParams{optionsOf<schema::SplitVOptions>(source).num_splits()});
+    case BuiltinOperator::SPACE_TO_DEPTH:
+      return make(delegate::IntParams{optionsOf<schema::SpaceToDepthOptions>(source).block_size()});
+    case BuiltinOperator::DEPTH_TO_SPACE:
+      return make(delegate::IntParams{optionsOf<schema::DepthToSpaceOptions>(source).block_size()});
+    case BuiltinOperator::LSH_PROJECTION:
+      return make(
+          delegate::IntParams{number(optionsOf<schema::LSHProjectionOptions>(source).type())});
+    case BuiltinOperator::MIRROR_PAD:
+      return make(delegate::IntParams{oneMore(optionsOf<schema::MirrorPadOptions>(source).mode())});
+    case BuiltinOperator::IF: {
+      const auto& o = optionsOf<schema::IfOptions>(source);
+      return make(SubgraphParams{o.then_subgraph_index(), o.else_subgraph_index()});
+    }
+    case BuiltinOperator::WHILE: {
+      const auto& o = optionsOf<schema::WhileOptions>(source);
+      return make(SubgraphParams{o.cond_subgraph_index(), o.body_subgraph_index()});
+    }
+    case BuiltinOperator::CALL_ONCE:
+      return make(
+          delegate::IntParams{optionsOf<schema::CallOnceOptions>(source).init_subgraph_index()});
+    case BuiltinOperator::VAR_HANDLE: {
+      const auto& o = optionsOf<schema::VarHandleOptions>(source);
+      return make(VarHandleParams{textOf(o.container()), textOf(o.shared_name())});
+    }
+    case BuiltinOperator::RANDOM_UNIFORM:
+    case BuiltinOperator::RANDOM_STANDARD_NORMAL:
+    case BuiltinOperator::MULTINOMIAL: {
+      const auto& o = optionsOf<schema::RandomOptions>(source);
+      return make(RandomParams{o.seed(), o.seed2()});
+    }
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace hearth::tflite_c
