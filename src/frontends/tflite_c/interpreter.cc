@@ -9,15 +9,29 @@
 #include "frontends/tflite_c/program_operators.h"
 
 namespace hearth::tflite_c {
-Interpreter::Interpreter(const TfLiteModel& model, const TfLiteInterpreterOptions& options)
+namespace {
+
+// What the program has added for built-in operations, in each of its forms.
+std::vector<AddedOperator> builtinsOf(const TfLiteInterpreterOptions& options) {
+  std::vector<AddedOperator> builtins = options.builtins;
+  for (const TfLiteOperator* const custom : options.operators)
+    if (!custom->isCustom) builtins.push_back({*custom, custom->version, custom->version});
+  return builtins;
+}
+
+}  // namespace
+
+Interpreter::Interpreter(const TfLiteModel& model, const TfLiteInterpreterOptions& options,
+                         bool hasOthers)
     : file_(model.file),
       reporter_(options.reporter),
       isCancellable_(options.isCancellable),
+      resolver_(options.resolver, builtinsOf(options), hasOthers),
       signatures_(model.file->signatures()) {
   for (const TfLiteOperator& registration : options.registrations)
     operators_.push_back(std::make_shared<const TfLiteOperator>(registration));
   for (const TfLiteOperator* const custom : options.operators)
-    operators_.push_back(std::make_shared<const TfLiteOperator>(*custom));
+    if (custom->isCustom) operators_.push_back(std::make_shared<const TfLiteOperator>(*custom));
 }
 
 Status Interpreter::provideOperators() const {
@@ -27,12 +41,13 @@ Status Interpreter::provideOperators() const {
 }
 
 Result<std::shared_ptr<Interpreter>> Interpreter::create(const TfLiteModel& model,
-                                                         const TfLiteInterpreterOptions& options) {
+                                                         const TfLiteInterpreterOptions& options,
+                                                         bool hasOthers) {
   if (options.threads < -1)
     return fail(ErrorCode::kBadData,
                 "The number of threads is {}; it must be -1, for the default, or more.",
                 options.threads);
-  std::shared_ptr<Interpreter> made(new Interpreter(model, options));
+  std::shared_ptr<Interpreter> made(new Interpreter(model, options, hasOthers));
   // One unless the program or its starter asks for more, as programs expect it. 0 asks for no other
   // thread than the caller's.
   HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));
@@ -40,6 +55,7 @@ Result<std::shared_ptr<Interpreter>> Interpreter::create(const TfLiteModel& mode
     made->options_.threads = static_cast<unsigned>(std::max(1, options.threads));
   HEARTH_TRY(made->provideOperators());
   HEARTH_ASSIGN(made->primary_, SubgraphRunner::create(made->file_, 0));
+  HEARTH_TRY(made->primary_->useOperators(made->resolver_, made->options_));
   for (TfLiteDelegate* const delegate : options.delegates) {
     const Status applied = made->applyDelegate(delegate);
     if (applied) continue;
@@ -64,9 +80,10 @@ Result<SubgraphRunner*> Interpreter::subgraph(size_t index) {
   std::unique_ptr<SubgraphRunner>& found = others_[index];
   if (found == nullptr) {
     auto made = SubgraphRunner::create(file_, index);
-    if (!made) {
+    const Status used = made ? (*made)->useOperators(resolver_, options_) : Status();
+    if (!made || !used) {
       others_.erase(index);
-      return std::unexpected(std::move(made.error()));
+      return std::unexpected(made ? used.error() : made.error());
     }
     found = std::move(*made);
     // What a delegate does not take of this subgraph runs without it.

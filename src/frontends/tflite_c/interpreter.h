@@ -17,6 +17,7 @@
 #include "frontends/tflite/model_file.h"
 #include "frontends/tflite_c/declarations.h"
 #include "frontends/tflite_c/operator.h"
+#include "frontends/tflite_c/program_resolver.h"
 #include "frontends/tflite_c/reporter.h"
 #include "frontends/tflite_c/subgraph_runner.h"
 
@@ -30,8 +31,10 @@ struct TfLiteInterpreterOptions {
   bool isCancellable = false;
   bool fallsBack = false;  // to no delegate, when one cannot be applied
   std::vector<TfLiteDelegate*> delegates;
-  std::vector<TfLiteOperator> registrations;     // copies of structures
-  std::vector<const TfLiteOperator*> operators;  // of the program
+  std::vector<TfLiteOperator> registrations;              // copies of structures
+  std::vector<const TfLiteOperator*> operators;           // of the program
+  std::vector<hearth::tflite_c::AddedOperator> builtins;  // copies
+  hearth::tflite_c::ResolverFunctions resolver;
 };
 
 namespace hearth::tflite_c {
@@ -40,9 +43,11 @@ namespace hearth::tflite_c {
 // it; another one's call fails meanwhile. Reading and cancel() are thread-safe.
 class Interpreter {
  public:
-  // Errors: those of SubgraphRunner::create(), and of the delegates' options.
+  // `hasOthers`: operations that no operator of the program computes are Hearth's. Errors: those of
+  // SubgraphRunner::create() and useOperators(), and of delegates.
   static Result<std::shared_ptr<Interpreter>> create(const TfLiteModel& model,
-                                                     const TfLiteInterpreterOptions& options);
+                                                     const TfLiteInterpreterOptions& options,
+                                                     bool hasOthers = true);
 
   const Reporter& reporter() const { return reporter_; }
   SubgraphRunner& primary() const { return *primary_; }
@@ -67,7 +72,7 @@ class Interpreter {
   Status cancel();
 
  private:
-  Interpreter(const TfLiteModel& model, const TfLiteInterpreterOptions& options);
+  Interpreter(const TfLiteModel& model, const TfLiteInterpreterOptions& options, bool hasOthers);
 
   template <typename Body>
   Status withClaim(Body body);
@@ -81,6 +86,7 @@ class Interpreter {
   delegate::DelegateOptions options_;
   std::vector<std::shared_ptr<const TfLiteOperator>> operators_;
   std::vector<TfLiteDelegate*> delegates_;  // of the program, which have taken nodes
+  const ProgramResolver resolver_;
   const std::vector<tflite::SignatureSummary> signatures_;
   std::unique_ptr<SubgraphRunner> primary_;
   base::Mutex mutex_;  // for others_

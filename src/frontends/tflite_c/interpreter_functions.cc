@@ -88,24 +88,29 @@ Result<size_t> positionOf(const SubgraphRunner& subgraph, const SignatureArgumen
   return static_cast<size_t>(found - inputs.begin());
 }
 
+TfLiteInterpreter* create(const TfLiteModel* model, const TfLiteInterpreterOptions* options,
+                          bool hasOthers) noexcept {
+  const TfLiteInterpreterOptions defaults;
+  const TfLiteInterpreterOptions& given = options == nullptr ? defaults : *options;
+  return guardedPointer(given.reporter, [&]() -> Result<TfLiteInterpreter*> {
+    if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
+    HEARTH_ASSIGN(auto made, Interpreter::create(*model, given, hasOthers));
+    return new TfLiteInterpreter{std::move(made)};
+  });
+}
+
 }  // namespace
 
 extern "C" {
 
 TfLiteInterpreter* TfLiteInterpreterCreate(const TfLiteModel* model,
                                            const TfLiteInterpreterOptions* options) {
-  const TfLiteInterpreterOptions defaults;
-  const TfLiteInterpreterOptions& given = options == nullptr ? defaults : *options;
-  return guardedPointer(given.reporter, [&]() -> Result<TfLiteInterpreter*> {
-    if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-    HEARTH_ASSIGN(auto made, Interpreter::create(*model, given));
-    return new TfLiteInterpreter{std::move(made)};
-  });
+  return create(model, options, true);
 }
 
 TfLiteInterpreter* TfLiteInterpreterCreateWithSelectedOps(const TfLiteModel* model,
                                                           const TfLiteInterpreterOptions* options) {
-  return TfLiteInterpreterCreate(model, options);
+  return create(model, options, false);
 }
 
 void TfLiteInterpreterDelete(TfLiteInterpreter* interpreter) {

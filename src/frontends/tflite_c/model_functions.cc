@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "frontends/tflite_c/interpreter.h"
+#include "frontends/tflite_c/program_context.h"
 #include "memory/constant_pool.h"
 #include "runtime/device_manager.h"
 
@@ -128,11 +129,16 @@ void TfLiteInterpreterOptionsSetEnableDelegateFallback(TfLiteInterpreterOptions*
   if (options != nullptr) options->fallsBack = enable;
 }
 
-// Hearth's own kernels compute built-in operations, so what a program registers for them is not
-// called.
-void TfLiteInterpreterOptionsAddBuiltinOp(TfLiteInterpreterOptions* /*options*/, int32_t /*op*/,
-                                          const TfLiteRegistration* /*registration*/,
-                                          int32_t /*min_version*/, int32_t /*max_version*/) {}
+void TfLiteInterpreterOptionsAddBuiltinOp(TfLiteInterpreterOptions* options, int32_t op,
+                                          const TfLiteRegistration* registration,
+                                          int32_t min_version, int32_t max_version) {
+  if (options == nullptr || registration == nullptr) return;
+  guarded(options->reporter, [&] {
+    TfLiteOperator custom = hearth::tflite_c::operatorOf(*registration);
+    custom.builtinCode = op;
+    options->builtins.push_back({std::move(custom), min_version, max_version});
+  });
+}
 
 void TfLiteInterpreterOptionsAddCustomOp(TfLiteInterpreterOptions* options, const char* name,
                                          const TfLiteRegistration* registration,
@@ -153,39 +159,52 @@ void TfLiteInterpreterOptionsAddCustomOp(TfLiteInterpreterOptions* options, cons
 
 void TfLiteInterpreterOptionsAddOperator(TfLiteInterpreterOptions* options,
                                          TfLiteOperator* registration) {
-  if (options == nullptr || registration == nullptr || !registration->isCustom) return;
+  if (options == nullptr || registration == nullptr) return;
   guarded(options->reporter, [&] { options->operators.push_back(registration); });
 }
 
-void TfLiteInterpreterOptionsSetOpResolver(TfLiteInterpreterOptions* /*options*/,
-                                           TfLiteFindBuiltinOp /*find_builtin*/,
-                                           TfLiteFindCustomOp /*find_custom*/,
-                                           void* /*user_data*/) {}
+void TfLiteInterpreterOptionsSetOpResolver(TfLiteInterpreterOptions* options,
+                                           TfLiteFindBuiltinOp find_builtin,
+                                           TfLiteFindCustomOp find_custom, void* user_data) {
+  if (options != nullptr)
+    options->resolver = {find_builtin, find_custom, nullptr, nullptr, user_data};
+}
 
-void TfLiteInterpreterOptionsSetOpResolverExternal(TfLiteInterpreterOptions* /*options*/,
-                                                   TfLiteFindBuiltinOperator /*find_builtin*/,
-                                                   TfLiteFindCustomOperator /*find_custom*/,
-                                                   void* /*user_data*/) {}
+void TfLiteInterpreterOptionsSetOpResolverExternal(TfLiteInterpreterOptions* options,
+                                                   TfLiteFindBuiltinOperator find_builtin,
+                                                   TfLiteFindCustomOperator find_custom,
+                                                   void* user_data) {
+  if (options != nullptr)
+    options->resolver = {nullptr, nullptr, find_builtin, find_custom, user_data};
+}
 
 void TfLiteInterpreterOptionsSetOpResolverExternalWithFallback(
-    TfLiteInterpreterOptions* /*options*/, TfLiteFindBuiltinOperator /*find_builtin*/,
-    TfLiteFindCustomOperator /*find_custom*/, TfLiteFindBuiltinOp /*find_builtin_registration*/,
-    TfLiteFindCustomOp /*find_custom_registration*/, void* /*user_data*/) {}
+    TfLiteInterpreterOptions* options, TfLiteFindBuiltinOperator find_builtin,
+    TfLiteFindCustomOperator find_custom, TfLiteFindBuiltinOp find_builtin_registration,
+    TfLiteFindCustomOp find_custom_registration, void* user_data) {
+  if (options != nullptr)
+    options->resolver = {find_builtin_registration, find_custom_registration, find_builtin,
+                         find_custom, user_data};
+}
 
-void TfLiteInterpreterOptionsSetOpResolverV1(TfLiteInterpreterOptions* /*options*/,
-                                             TfLiteFindBuiltinOp /*find_builtin*/,
-                                             TfLiteFindCustomOp /*find_custom*/,
-                                             void* /*user_data*/) {}
+// The structures of these versions are shorter at their ends only.
+void TfLiteInterpreterOptionsSetOpResolverV1(TfLiteInterpreterOptions* options,
+                                             TfLiteFindBuiltinOp find_builtin,
+                                             TfLiteFindCustomOp find_custom, void* user_data) {
+  TfLiteInterpreterOptionsSetOpResolver(options, find_builtin, find_custom, user_data);
+}
 
-void TfLiteInterpreterOptionsSetOpResolverV2(TfLiteInterpreterOptions* /*options*/,
-                                             TfLiteFindBuiltinOp /*find_builtin*/,
-                                             TfLiteFindCustomOp /*find_custom*/,
-                                             void* /*user_data*/) {}
+void TfLiteInterpreterOptionsSetOpResolverV2(TfLiteInterpreterOptions* options,
+                                             TfLiteFindBuiltinOp find_builtin,
+                                             TfLiteFindCustomOp find_custom, void* user_data) {
+  TfLiteInterpreterOptionsSetOpResolver(options, find_builtin, find_custom, user_data);
+}
 
-void TfLiteInterpreterOptionsSetOpResolverV3(TfLiteInterpreterOptions* /*options*/,
-                                             TfLiteFindBuiltinOp /*find_builtin*/,
-                                             TfLiteFindCustomOp /*find_custom*/,
-                                             void* /*user_data*/) {}
+void TfLiteInterpreterOptionsSetOpResolverV3(TfLiteInterpreterOptions* options,
+                                             TfLiteFindBuiltinOp find_builtin,
+                                             TfLiteFindCustomOp find_custom, void* user_data) {
+  TfLiteInterpreterOptionsSetOpResolver(options, find_builtin, find_custom, user_data);
+}
 
 // NNAPI's devices are Hearth's anyway.
 void TfLiteInterpreterOptionsSetUseNNAPI(TfLiteInterpreterOptions* /*options*/, bool /*enable*/) {}

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -33,27 +34,35 @@ std::vector<std::vector<size_t>> dependencies(const std::vector<PlannedNode>& pl
   return needs;
 }
 
+// The nodes that read each tensor, by position in the plan.
+std::map<int32_t, std::vector<size_t>> readersOf(const std::vector<PlannedNode>& plan) {
+  std::map<int32_t, std::vector<size_t>> readers;
+  for (size_t i = 0; i < plan.size(); ++i)
+    for (const int32_t input : plan[i].inputs) readers[input].push_back(i);
+  return readers;
+}
+
 // The tensors that a subset reads from elsewhere, and those of its own that others read.
 void findEdges(const std::vector<PlannedNode>& plan, const std::vector<size_t>& members,
+               const std::map<int32_t, std::vector<size_t>>& readers,
                const std::set<int32_t>& results, NodeSubset* subset) {
   std::set<int32_t> made;
   std::set<int32_t> read;
-  std::set<size_t> inside(members.begin(), members.end());
+  const std::set<size_t> inside(members.begin(), members.end());
   for (const size_t member : members) {
     for (const int32_t input : plan[member].inputs)
       if (input >= 0 && !made.contains(input)) read.insert(input);
     made.insert(plan[member].outputs.begin(), plan[member].outputs.end());
   }
-  std::set<int32_t> needed;
-  for (const int32_t tensor : made)
-    if (results.contains(tensor)) needed.insert(tensor);
-  for (size_t i = 0; i < plan.size(); ++i) {
-    if (inside.contains(i)) continue;
-    for (const int32_t input : plan[i].inputs)
-      if (made.contains(input)) needed.insert(input);
-  }
+  const auto isNeeded = [&](int32_t tensor) {
+    const auto found = readers.find(tensor);
+    return results.contains(tensor) ||
+           (found != readers.end() && std::ranges::any_of(found->second, [&](size_t reader) {
+              return !inside.contains(reader);
+            }));
+  };
   subset->inputs.assign(read.begin(), read.end());
-  subset->outputs.assign(needed.begin(), needed.end());
+  std::ranges::copy_if(made, std::back_inserter(subset->outputs), isNeeded);
 }
 
 }  // namespace
@@ -62,6 +71,7 @@ std::vector<NodeSubset> partitionNodes(const std::vector<PlannedNode>& plan,
                                        const std::set<int32_t>& taken,
                                        const std::vector<int32_t>& results) {
   const std::vector<std::vector<size_t>> needs = dependencies(plan);
+  const std::map<int32_t, std::vector<size_t>> readers = readersOf(plan);
   const std::set<int32_t> resultSet(results.begin(), results.end());
   std::vector<bool> isPlaced(plan.size(), false);
   std::vector<NodeSubset> subsets;
@@ -81,7 +91,7 @@ std::vector<NodeSubset> partitionNodes(const std::vector<PlannedNode>& plan,
       subset.nodes.push_back(plan[i].index);
     }
     placed += members.size();
-    findEdges(plan, members, resultSet, &subset);
+    findEdges(plan, members, readers, resultSet, &subset);
     subsets.push_back(std::move(subset));
   }
   return subsets;

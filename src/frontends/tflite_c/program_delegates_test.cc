@@ -55,6 +55,7 @@ struct Record {
   int previewed = 0;
   int prepareResult = kOk;
   int invokeResult = kOk;
+  int kernelResult = kOk;  // of its prepare
   bool isDynamic = false;  // outputs get their memory in invoke
   std::vector<int> plan;
   std::vector<int> activations;  // of ADD
@@ -96,6 +97,7 @@ TfLiteStatus prepareKernel(TfLiteContext* context, TfLiteNode* node) {
   auto* const kernel = static_cast<KernelState*>(node->user_data);
   if (kernel == nullptr) return kTfLiteError;
   ++kernel->record->prepared;
+  if (kernel->record->kernelResult != kOk) return kTfLiteError;
   const TfLiteIntArray* dims = context->tensors[node->inputs->data[0]].dims;
   if (kernel->scratch < 0 && context->AddTensors(context, 1, &kernel->scratch) != kTfLiteOk)
     return kTfLiteError;
@@ -305,6 +307,18 @@ TEST(ProgramDelegates, FailuresLeaveTheInterpreterUsable) {
   EXPECT_EQ(record.invoked, 0);
   EXPECT_EQ(record.made, 0);
   record.prepareResult = kOk;
+  // A kernel that cannot be prepared is no kernel.
+  record.kernelResult = kError;
+  {
+    Program program(chain());
+    ASSERT_TRUE(program.create());
+    EXPECT_EQ(function<int(void*, TfLiteDelegate*)>("TfLiteInterpreterModifyGraphWithDelegate")(
+                  program.interpreter(), &delegate),
+              kError);
+    EXPECT_THAT(run(&program, {-1, 0, 1}), ElementsAre(-2, -2, -2));
+    EXPECT_EQ(record.made, 0);
+  }
+  record.kernelResult = kOk;
   record.invokeResult = kError;
   Program program(chain());
   add(&program, &delegate);

@@ -129,9 +129,36 @@ bool ProgramGraph::isVariable(int32_t tensor) const {
   return tensor >= 0 && tensors_[static_cast<size_t>(tensor)].is_variable;
 }
 
+Status ProgramGraph::useOperators(const ProgramResolver& resolver) {
+  HEARTH_ASSIGN(const std::vector<tflite::FileOperator> operators, file_->fileOperators(index_));
+  for (size_t i = 0; i < operators.size(); ++i) {
+    const tflite::FileOperator& source = operators[i];
+    std::optional<TfLiteOperator> found = resolver.find(source);
+    if (!found && source.code != kCustomCode && !resolver.hasOthers())
+      return fail(ErrorCode::kUnsupported, "Didn't find op for builtin opcode '{}' version '{}'.",
+                  source.name, source.version);
+    if (!found) continue;
+    Node& node = nodes_[i];
+    found->builtinCode = source.code;
+    found->isCustom = source.code == kCustomCode;
+    found->customName = source.customName;
+    found->version = source.version;
+    node.registration = std::move(*found);
+    showStructure(&node.registration);
+    node.id = registerKernel(weak_from_this(), i);
+    node.isOpen = true;
+    const bool isCustom = source.code == kCustomCode;
+    const void* const data = isCustom ? source.customOptions.data() : node.parameters.get();
+    node.node.user_data = node.registration.callInit(&context_, static_cast<const char*>(data),
+                                                     isCustom ? source.customOptions.size() : 0);
+  }
+  return {};
+}
+
 // --- What delegates ask and do ---
 
-Status ProgramGraph::apply(TfLiteDelegate* delegate, bool hasDynamicTensors) {
+Status ProgramGraph::apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
+                           const std::function<Status()>& accept) {
   const TfLiteOpaqueDelegateBuilder* const builder = builderOf(*delegate);
   if (delegate->Prepare == nullptr && (builder == nullptr || builder->Prepare == nullptr))
     return fail(ErrorCode::kUnexpectedNull, "The delegate has no Prepare.");
@@ -152,6 +179,7 @@ Status ProgramGraph::apply(TfLiteDelegate* delegate, bool hasDynamicTensors) {
   previewed_.clear();
   previewParams_.clear();
   Status applied = programStatus("Prepare", status, takeMessage());
+  if (applied) applied = accept();
   if (applied) return applied;
   plan_ = planBefore;
   while (nodes_.size() > nodesBefore) {
@@ -313,7 +341,7 @@ std::vector<tflite::PlannedOperator> ProgramGraph::plannedOperators() const {
   for (const int32_t index : plan_) {
     const Node& node = nodes_[static_cast<size_t>(index)];
     tflite::PlannedOperator& planned = made.emplace_back();
-    if (node.inFile) {
+    if (node.id == 0) {
       planned.operation = *node.inFile;
       continue;
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include "frontends/tflite_c/node_partition.h"
 #include "frontends/tflite_c/operator.h"
 #include "frontends/tflite_c/program_context.h"
+#include "frontends/tflite_c/program_resolver.h"
 #include "frontends/tflite_c/tensor_memory.h"
 #include "frontends/tflite_c/tensor_table.h"
 #include "ops/custom_operator.h"
@@ -25,8 +27,9 @@
 namespace hearth::tflite_c {
 
 // A subgraph as delegates of the program see it: tensors, nodes and an execution plan, with the
-// kernels that delegates have put in place of nodes. Each kernel is one custom operation of the
-// model (plannedOperators()), and the graph is what computes it.
+// kernels that delegates have put in place of nodes and the operators that the program has for
+// single ones. Each of these is one custom operation of the model (plannedOperators()), and the
+// graph is what computes it.
 //
 // apply() is for one thread at a time; functions of kernels may be called by any thread, one at a
 // time.
@@ -39,10 +42,14 @@ class ProgramGraph final : public ProgramContext,
                                                       size_t subgraph, int32_t threads);
   ~ProgramGraph();
 
-  // Lets the delegate take nodes. Where it fails, all is as before: kOpFailed with what it
-  // reported; kUnsupported for a delegate that wants the sizes of all tensors, if
-  // `hasDynamicTensors`.
-  Status apply(TfLiteDelegate* delegate, bool hasDynamicTensors);
+  // Lets operators of the program compute the nodes for which the resolver has one. To be called
+  // before apply(). kUnsupported for a built-in operation that nobody computes.
+  Status useOperators(const ProgramResolver& resolver);
+  // Lets the delegate take nodes, then calls `accept`. Where one of them fails, the nodes are as
+  // before: kOpFailed with what the delegate reported; kUnsupported for a delegate that wants the
+  // sizes of all tensors, if `hasDynamicTensors`; errors of `accept`.
+  Status apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
+               const std::function<Status()>& accept);
   // The plan as the reader of files takes it, with a replacement for each kernel.
   std::vector<tflite::PlannedOperator> plannedOperators() const;
   // Frees the kernels, as long as their delegate lives. They compute nothing any more.
@@ -82,10 +89,10 @@ class ProgramGraph final : public ProgramContext,
     TfLiteOperator registration;
     IntArray inputs, outputs, intermediates;
     NodeParameters parameters;
-    std::optional<size_t> inFile;  // the operator; none for a kernel
-    // Of a kernel.
-    std::unique_ptr<Partition> partition;
-    uint64_t id = 0;
+    std::optional<size_t> inFile;          // the operator; none for a kernel
+    std::unique_ptr<Partition> partition;  // of a kernel
+    // Of a kernel, and of an operator of the program.
+    uint64_t id = 0;      // 0: Hearth computes it
     bool isOpen = false;  // it has to be freed
     std::optional<Shapes> prepared;
     Node() = default;

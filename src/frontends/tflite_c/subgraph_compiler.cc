@@ -66,16 +66,15 @@ std::vector<std::optional<graph::Dimensions>> CompiledSubgraph::outputShapes(
   return found;
 }
 
-Result<tflite::ImportedGraph> SubgraphCompiler::import(tflite::Shapes shapes) const {
-  return file_->importSubgraph(subgraph_, shapes, plan_ ? &*plan_ : nullptr);
-}
-
-void SubgraphCompiler::setPlan(std::vector<tflite::PlannedOperator> plan) {
+Status SubgraphCompiler::setPlan(std::vector<tflite::PlannedOperator> plan) {
+  auto imported = file_->importSubgraph(subgraph_, tflite::Shapes::kAsInFile, &plan);
+  if (!imported && declared_) return std::unexpected(std::move(imported.error()));
+  declared_ = std::move(imported);
   plan_ = std::move(plan);
   forDeclared_ = nullptr;
   others_.clear();
   open_.reset();
-  declared_ = import(tflite::Shapes::kAsInFile);
+  return {};
 }
 
 bool SubgraphCompiler::hasDynamicShapes(const Shapes& shapes) const {
@@ -108,16 +107,17 @@ bool SubgraphCompiler::allows(const Shapes& shapes) const {
 
 Result<tflite::ImportedGraph> SubgraphCompiler::resized(const Shapes& shapes) {
   if (!open_) {
-    HEARTH_ASSIGN(open_, import(tflite::Shapes::kOpen));
+    HEARTH_ASSIGN(
+        open_, file_->importSubgraph(subgraph_, tflite::Shapes::kOpen, plan_ ? &*plan_ : nullptr));
   }
   tflite::ImportedGraph graph = *open_;
   const Status followed = tflite::followShapes(shapes, &graph);
   if (followed) return graph;
-  Status inferred = tflite::inferShapesAgain(shapes, &graph);
+  const Status inferred = tflite::inferShapesAgain(shapes, &graph);
   if (inferred) return graph;
   // The first says why the model's constants do not fit the shapes.
   const bool isRefused = followed.error().code() == ErrorCode::kUnsupported;
-  return std::unexpected(isRefused ? followed.error() : std::move(inferred.error()));
+  return std::unexpected(isRefused ? followed.error() : inferred.error());
 }
 
 Result<std::shared_ptr<const CompiledSubgraph>> SubgraphCompiler::compileModel(

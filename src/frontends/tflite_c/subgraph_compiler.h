@@ -37,8 +37,9 @@ class SubgraphCompiler {
       : file_(std::move(file)), subgraph_(subgraph), declared_(std::move(declared)) {}
 
   // What the subgraph runs from now on in place of its operators. What was compiled before is given
-  // up.
-  void setPlan(std::vector<tflite::PlannedOperator> plan);
+  // up. Errors: those of ModelFile::importSubgraph(), after which all is as before; that of a
+  // subgraph which could not run before is left to compile().
+  Status setPlan(std::vector<tflite::PlannedOperator> plan);
   // Whether shapes depend on values, as far as the file tells.
   bool hasDynamicShapes(const std::vector<graph::Dimensions>& shapes) const;
 
@@ -52,7 +53,6 @@ class SubgraphCompiler {
  private:
   using Compiled = std::shared_ptr<const CompiledSubgraph>;
 
-  Result<tflite::ImportedGraph> import(tflite::Shapes shapes) const;
   bool allows(const std::vector<graph::Dimensions>& shapes) const;
   Result<tflite::ImportedGraph> resized(const std::vector<graph::Dimensions>& shapes);
   Result<Compiled> compileModel(const tflite::ImportedGraph& graph,

@@ -59,15 +59,27 @@ SubgraphRunner::~SubgraphRunner() {
   if (graph_ != nullptr) graph_->close();
 }
 
+Status SubgraphRunner::makeGraph(const delegate::DelegateOptions& options) {
+  if (graph_ != nullptr) return {};
+  HEARTH_TRY(provideKernelOperator());
+  const auto threads = static_cast<int32_t>(std::max(1u, options.threads));
+  HEARTH_ASSIGN(graph_, ProgramGraph::create(file_, index_, threads));
+  return {};
+}
+
+Status SubgraphRunner::useOperators(const ProgramResolver& resolver,
+                                    const delegate::DelegateOptions& options) {
+  if (!resolver.isNeeded()) return {};
+  HEARTH_TRY(makeGraph(options));
+  HEARTH_TRY(graph_->useOperators(resolver));
+  return compiler_.setPlan(graph_->plannedOperators());
+}
+
 Status SubgraphRunner::applyDelegate(TfLiteDelegate* delegate,
                                      const delegate::DelegateOptions& options) {
-  HEARTH_TRY(provideKernelOperator());
-  if (graph_ == nullptr) {
-    const auto threads = static_cast<int32_t>(std::max(1u, options.threads));
-    HEARTH_ASSIGN(graph_, ProgramGraph::create(file_, index_, threads));
-  }
-  HEARTH_TRY(graph_->apply(delegate, compiler_.hasDynamicShapes(inputShapes())));
-  compiler_.setPlan(graph_->plannedOperators());
+  HEARTH_TRY(makeGraph(options));
+  HEARTH_TRY(graph_->apply(delegate, compiler_.hasDynamicShapes(inputShapes()),
+                           [&] { return compiler_.setPlan(graph_->plannedOperators()); }));
   if (!std::exchange(isReady_, false)) return {};
   return allocate(options);
 }

@@ -12,6 +12,7 @@
 #include "frontends/tflite/model_file.h"
 #include "frontends/tflite_c/declarations.h"
 #include "frontends/tflite_c/program_graph.h"
+#include "frontends/tflite_c/program_resolver.h"
 #include "frontends/tflite_c/subgraph_compiler.h"
 #include "frontends/tflite_c/tensor_memory.h"
 #include "frontends/tflite_c/tensor_table.h"
@@ -45,6 +46,9 @@ class SubgraphRunner {
   // memory, and sets variables to their initial values. Does nothing if it is ready. Errors: those
   // of SubgraphCompiler::compile(); after other shapes were given, it may be called again.
   Status allocate(const delegate::DelegateOptions& options);
+  // Lets operators of the program compute what the resolver finds, from now on. Errors: those of
+  // ProgramGraph::create() and useOperators().
+  Status useOperators(const ProgramResolver& resolver, const delegate::DelegateOptions& options);
   // Offers the subgraph to a delegate of the program, which must live as long as this. Memory is
   // allocated again if it was. Errors: those of ProgramGraph::apply(), after which all is as
   // before, and of allocate().
@@ -70,6 +74,7 @@ class SubgraphRunner {
                  tflite::FileSubgraph description, Result<tflite::ImportedGraph> imported);
 
   Status findPlaces();
+  Status makeGraph(const delegate::DelegateOptions& options);
   std::vector<graph::Dimensions> inputShapes() const;
   Status placeInput(size_t position);
   Status placeOutput(size_t position, const std::optional<graph::Dimensions>& shape);

@@ -19,6 +19,7 @@ struct Operator;
 struct FileOperator {
   int32_t code = 0;  // BuiltinOperator of the file format
   int32_t version = 1;
+  std::string name;             // "ADD"
   std::string customName;       // of CUSTOM
   std::vector<int32_t> inputs;  // tensors, all of which exist; -1 = omitted
   std::vector<int32_t> outputs;

@@ -54,6 +54,7 @@ Result<std::vector<FileOperator>> readOperators(const FileView& view, size_t sub
     FileOperator& operation = read.emplace_back();
     operation.code = static_cast<int32_t>(builtinCode(*code));
     operation.version = code->version();
+    operation.name = operationName(*code);
     operation.customName = cleanText(code->custom_code());
     HEARTH_ASSIGN(operation.inputs, readTensors(source->inputs(), tensors, true));
     HEARTH_ASSIGN(operation.outputs, readTensors(source->outputs(), tensors, false));
