@@ -285,6 +285,76 @@ def metadata():
     yield "nothing.tflitemeta", tflite_metadata.metadata("", [], [])
 
 
+def chatTemplates():
+    """Templates as models have them: roles, tools, and what a template may do."""
+    yield "roles.jinja", (
+        b"{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
+        b"{{ '<|start|>system\nYou help.<|end|>\n' }}{% endif %}"
+        b"{{'<|start|>' + message['role'] + '\n' + message['content'] + '<|end|>' + '\n'}}"
+        b"{% endfor %}{% if add_generation_prompt %}{{ '<|start|>assistant\n' }}{% endif %}")
+    yield "tools.jinja", (
+        b"{%- macro show(tool, level=0) -%}\n  {{ tool.function.name }}: "
+        b"{{- tool.function.arguments | tojson(indent=2) }}\n{%- endmacro -%}\n"
+        b"{%- set ns = namespace(found=false) -%}\n{# a comment #}\n"
+        b"{%- for m in messages if m.role != 'user' -%}\n  {%- set content = m.content | trim -%}\n"
+        b"  {%- if m.tool_calls is defined and m.tool_calls -%}\n    {%- set ns.found = true -%}\n"
+        b"    {%- for tool in m.tool_calls -%}{{ show(tool, level=1) }}{%- endfor -%}\n"
+        b"  {%- elif content.split(' ')[-1] in ['help.', \"x\"] -%}{{ loop.index0 ~ content[1:-1] }}\n"
+        b"  {%- else -%}{{ raise_exception('no') }}{%- endif -%}\n{%- endfor -%}{{ ns.found }}")
+    yield "values.jinja", (
+        b"{% set x %}{{ [1, 2.5, 'a', none] + [{'k': (1,)}] }}{% endset %}{{ x | upper | replace('A', '') }}"
+        b"{% for k, v in {'b': 1, 'a': 2}.items() | sort %}{{ k }}{{ v * 2 ** 3 // 4 % 5 }}{% else %}-"
+        b"{% endfor %}{{ range(3) | map('string') | join(',') if 1 < 2 <= 3 and not false else '' }}"
+        b"{% filter indent(width=2) %}a\nb{% endfilter %}{% raw %}{{ }}{% endraw %}"
+        b"{{ messages | selectattr('role', 'equalto', 'user') | map(attribute='content') | first }}")
+
+
+def tokenizers():
+    """Two of bytes and one of characters, with a few words."""
+    def tokenizer(vocabulary, merges, **parts):
+        return json.dumps({"version": "1.0", "added_tokens": [
+            {"id": 0, "content": "<|end|>", "special": True, "normalized": False}],
+            "model": {"type": "BPE", "vocab": vocabulary, "merges": merges,
+                      **parts.pop("model", {})}, **parts}).encode()
+
+    letters = {letter: number + 1 for number, letter in enumerate("\u0120abcdefghijklmnopqrstuvwxyz")}
+    words = {**letters, "<|end|>": 0, "wo": 40, "or": 41, "wor": 42}
+    yield "bytes.json", tokenizer(words, [["w", "o"], ["o", "r"], ["wo", "r"]],
+                                  pre_tokenizer={"type": "ByteLevel", "add_prefix_space": False},
+                                  decoder={"type": "ByteLevel"})
+    expression = (r"(?i:'s|'t)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+                  r"|\s*[\r\n]+|\s+(?!\S)|\s+")
+    yield "split.json", tokenizer(
+        words, ["w o", "o r"], normalizer={"type": "NFC"},
+        pre_tokenizer={"type": "Sequence", "pretokenizers": [
+            {"type": "Digits", "individual_digits": True},
+            {"type": "Split", "pattern": {"Regex": expression}, "behavior": "Isolated"},
+            {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}]})
+    yield "characters.json", tokenizer(
+        {"<unk>": 0, "\u2581": 1, "w": 2, "o": 3, "\u2581w": 4, "<0x21>": 5}, ["\u2581 w"],
+        normalizer={"type": "Sequence", "normalizers": [
+            {"type": "Prepend", "prepend": "\u2581"},
+            {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}]},
+        decoder={"type": "Sequence", "decoders": [
+            {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+            {"type": "ByteFallback"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+        model={"unk_token": "<unk>", "byte_fallback": True, "fuse_unk": True})
+
+
+def languageMetadata():
+    """Messages LlmMetadata, and a packed tokenizer."""
+    def field(number, content):
+        return bytes([number << 3 | 2, len(content)]) + content
+
+    yield "chat.pb", (field(1, field(2, b"<s>")) + field(2, field(1, field(1, b"\2\x80\1")))
+                      + field(2, field(2, b"</s>")) + field(4, b"\x08\1\x10\x28" + b"\x25\0\0\0\x3f")
+                      + b"\x28\x80\x10" + field(7, b"{{ messages }}") + field(9, b"\3\4"))
+    yield "affixes.pb", field(3, b"".join(field(role, field(1, b"<") + field(2, b">"))
+                                          for role in (1, 2, 3))) + b"\x58\1"
+    tokenizer = next(iter(tokenizers()))[1]
+    yield "tokenizer.zlib", struct.pack("<Q", len(tokenizer)) + zlib.compress(tokenizer)
+
+
 def main():
     for target, seeds in (("driver_manifest_fuzz", manifests),
                           ("mailbox_fuzz", mailboxes), ("metadata_fuzz", metadata), ("nntv_fuzz", conformanceFiles),
@@ -293,7 +363,9 @@ def main():
                           ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
                           ("cached_model_fuzz", cachedModels),
                           ("call_sequence_fuzz", callSequences),
-                          ("delegate_graph_fuzz", delegateGraphs)):
+                          ("delegate_graph_fuzz", delegateGraphs),
+                          ("chat_template_fuzz", chatTemplates), ("tokenizer_json_fuzz", tokenizers),
+                          ("llm_metadata_fuzz", languageMetadata)):
         folder = FOLDER / target
         folder.mkdir(exist_ok=True)
         for name, content in seeds():

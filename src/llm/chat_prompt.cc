@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "llm/chat_prompt.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "llm/utf8.h"
+
+namespace hearth::llm {
+namespace {
+
+// Code points that Unicode keeps for a program's own use within itself: one that a conversation
+// does not have is put into special tokens in messages, so that they are none.
+constexpr uint32_t kFirstMark = 0xFDD0;
+constexpr uint32_t kLastMark = 0xFDEF;
+
+// A mark that no message has; empty where they have all.
+std::string freeMark(const std::vector<ChatMessage>& messages) {
+  for (uint32_t code = kFirstMark; code <= kLastMark; ++code) {
+    std::string mark;
+    appendCharacter(code, &mark);
+    if (std::ranges::none_of(
+            messages, [&](const ChatMessage& message) { return message.content.contains(mark); }))
+      return mark;
+  }
+  return "";
+}
+
+// The text with the mark inside of each special token.
+std::string marked(const Tokenizer& tokenizer, std::string_view text, std::string_view mark) {
+  std::string made;
+  size_t done = 0;
+  while (const auto special = tokenizer.findSpecial(text, done)) {
+    // Behind the first character; tokens that begin inside of this one are found, too.
+    const size_t inside = special->first + decodeCharacter(text, special->first).size;
+    made.append(text, done, inside - done);
+    made += mark;
+    done = inside;
+  }
+  made.append(text, done);
+  return made;
+}
+
+std::string without(std::string_view text, std::string_view mark) {
+  std::string made;
+  for (;;) {
+    const size_t at = text.find(mark);
+    made += text.substr(0, at);
+    if (at == std::string_view::npos) return made;
+    text.remove_prefix(at + mark.size());
+  }
+}
+
+}  // namespace
+
+Result<ChatPrompt> ChatPrompt::create(const LlmMetadata& metadata, const Tokenizer& tokenizer,
+                                      std::string_view chatTemplate) {
+  ChatPrompt prompt(tokenizer);
+  const auto textOf = [&](const TokenSequence& sequence) {
+    return sequence.ids.empty() ? sequence.text : tokenizer.decode(sequence.ids, true);
+  };
+  if (metadata.startToken) {
+    prompt.startText_ = textOf(*metadata.startToken);
+    prompt.startTokens_ = metadata.startToken->ids;
+    if (prompt.startTokens_.empty()) {
+      HEARTH_ASSIGN(prompt.startTokens_,
+                    tokenizer.encode(prompt.startText_, SpecialTokens::kAreParsed));
+    }
+  }
+  if (!metadata.stopTokens.empty()) prompt.endText_ = textOf(metadata.stopTokens.front());
+  if (chatTemplate.empty()) chatTemplate = metadata.chatTemplate;
+  if (!chatTemplate.empty()) {
+    HEARTH_ASSIGN(prompt.template_, ChatTemplate::parse(chatTemplate));
+    return prompt;
+  }
+  if (!metadata.user || !metadata.model)
+    return fail(ErrorCode::kUnsupported,
+                "The model has no chat template; --template names a file with one, and hearth "
+                "complete needs none.");
+  prompt.user_ = *metadata.user;
+  prompt.model_ = *metadata.model;
+  prompt.system_ = metadata.system.value_or(PromptAffixes());
+  return prompt;
+}
+
+std::string ChatPrompt::renderByAffixes(const std::vector<ChatMessage>& messages,
+                                        bool isToAnswer) const {
+  std::string text;
+  for (const ChatMessage& message : messages) {
+    const PromptAffixes& affixes = message.role == "user"     ? user_
+                                   : message.role == "system" ? system_
+                                                              : model_;
+    text += affixes.prefix + message.content + affixes.suffix;
+  }
+  if (isToAnswer) text += model_.prefix;
+  return text;
+}
+
+Result<std::string> ChatPrompt::render(const std::vector<ChatMessage>& messages,
+                                       bool isToAnswer) const {
+  for (const ChatMessage& message : messages)
+    if (const size_t at = findInvalidUtf8(message.content); at != std::string_view::npos)
+      return fail(ErrorCode::kBadData, "The message of the role {} is no UTF-8 at byte {}.",
+                  message.role, at);
+  if (!template_) return renderByAffixes(messages, isToAnswer);
+  std::vector<TemplateValue> list;
+  for (const ChatMessage& message : messages) {
+    HEARTH_ASSIGN(TemplateValue value,
+                  TemplateValue::dictionary({{"role", TemplateValue(message.role)},
+                                             {"content", TemplateValue(message.content)}}));
+    list.push_back(std::move(value));
+  }
+  HEARTH_ASSIGN(TemplateValue all, TemplateValue::list(std::move(list)));
+  return template_->render({{"messages", std::move(all)},
+                            {"add_generation_prompt", TemplateValue(isToAnswer)},
+                            {"bos_token", TemplateValue(startText_)},
+                            {"eos_token", TemplateValue(endText_)},
+                            {"tools", TemplateValue()}});
+}
+
+Result<std::vector<int32_t>> ChatPrompt::tokens(const std::vector<ChatMessage>& messages,
+                                                bool isToAnswer, SpecialTokens inMessages) const {
+  std::vector<ChatMessage> safe = messages;
+  std::string mark;
+  if (inMessages == SpecialTokens::kAreText) {
+    mark = freeMark(messages);
+    if (mark.empty())
+      return fail(ErrorCode::kBadData, "The messages have all characters from U+{:X} to U+{:X}.",
+                  kFirstMark, kLastMark);
+    for (ChatMessage& message : safe) message.content = marked(*tokenizer_, message.content, mark);
+  }
+  HEARTH_ASSIGN(const std::string text, render(safe, isToAnswer));
+  std::vector<int32_t> made;
+  size_t done = 0;
+  const auto addText = [&](size_t end) -> Status {
+    const std::string_view part = std::string_view(text).substr(done, end - done);
+    const std::string plain = mark.empty() ? std::string(part) : without(part, mark);
+    HEARTH_ASSIGN(const std::vector<int32_t> tokens,
+                  tokenizer_->encode(plain, SpecialTokens::kAreText));
+    made.insert(made.end(), tokens.begin(), tokens.end());
+    return {};
+  };
+  if (mark.empty()) {
+    HEARTH_ASSIGN(made, tokenizer_->encode(text, SpecialTokens::kAreParsed));
+  } else {
+    while (const auto special = tokenizer_->findSpecial(text, done)) {
+      HEARTH_TRY(addText(special->first));
+      HEARTH_ASSIGN(
+          const std::vector<int32_t> tokens,
+          tokenizer_->encode(std::string_view(text).substr(special->first, special->second),
+                             SpecialTokens::kAreParsed));
+      made.insert(made.end(), tokens.begin(), tokens.end());
+      done = special->first + special->second;
+    }
+    HEARTH_TRY(addText(text.size()));
+  }
+  // A template that begins with the start itself does not get it twice.
+  if (made.size() < startTokens_.size() ||
+      !std::equal(startTokens_.begin(), startTokens_.end(), made.begin()))
+    made.insert(made.begin(), startTokens_.begin(), startTokens_.end());
+  return made;
+}
+
+}  // namespace hearth::llm

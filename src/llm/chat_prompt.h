@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of a conversation as a model was trained on it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "llm/chat_template.h"
+#include "llm/llm_metadata.h"
+#include "llm/tokenizer.h"
+
+namespace hearth::llm {
+
+struct ChatMessage {
+  std::string role;  // "system", "user" or "assistant"
+  std::string content;
+};
+
+// Makes the tokens of a conversation, by a Jinja template or, where a model has none, by what its
+// metadata puts before and behind each message. The tokenizer must outlive it. Immutable;
+// thread-safe.
+class ChatPrompt {
+ public:
+  // `chatTemplate`: in place of the model's, empty = the model's. Errors: kUnsupported where there
+  // is neither, and those of ChatTemplate::parse.
+  static Result<ChatPrompt> create(const LlmMetadata& metadata, const Tokenizer& tokenizer,
+                                   std::string_view chatTemplate);
+
+  // The text; `isToAnswer`: with what stands before an answer. Errors: those of
+  // ChatTemplate::render; kBadData for text that is no UTF-8.
+  Result<std::string> render(const std::vector<ChatMessage>& messages, bool isToAnswer) const;
+
+  // The tokens of that text, which begin with the model's start. Special tokens that are written in
+  // a message are only parsed on request; those of the template are in any case.
+  Result<std::vector<int32_t>> tokens(const std::vector<ChatMessage>& messages, bool isToAnswer,
+                                      SpecialTokens inMessages) const;
+
+ private:
+  explicit ChatPrompt(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+  std::string renderByAffixes(const std::vector<ChatMessage>& messages, bool isToAnswer) const;
+
+  const Tokenizer* tokenizer_;
+  std::optional<ChatTemplate> template_;
+  PromptAffixes user_;
+  PromptAffixes model_;
+  PromptAffixes system_;
+  std::vector<int32_t> startTokens_;
+  std::string startText_;  // and that of the first token that ends an answer
+  std::string endText_;
+};
+
+}  // namespace hearth::llm

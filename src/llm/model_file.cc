@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "llm/model_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "base/format.h"
+#include "hearth/hearth.hpp"
+#include "llm/thrown.h"
+#include "llm/zlib_stream.h"
+
+namespace hearth::llm {
+namespace {
+
+constexpr uint64_t kMaxMetadataBytes = uint64_t{16} << 20;
+constexpr uint64_t kMaxTokenizerBytes = uint64_t{256} << 20;
+constexpr std::string_view kDecoderName = "prefill_decode";
+
+struct Section {
+  std::string name;
+  std::string type;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+Result<std::vector<uint8_t>> readBytes(const std::string& path, uint64_t offset, uint64_t size,
+                                       uint64_t limit) {
+  if (size > limit)
+    return fail(ErrorCode::kBadData, "A section of {} has {} bytes; at most {} are read.", path,
+                size, limit);
+  HEARTH_ASSIGN(const base::Descriptor file, base::Descriptor::open(path, O_RDONLY | O_NONBLOCK));
+  std::vector<uint8_t> bytes(size);
+  for (uint64_t done = 0; done < size;) {
+    const ssize_t got =
+        pread(file.get(), bytes.data() + done, size - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      return std::unexpected(base::errnoError(errno, base::formatText("read of {}", path)));
+    if (got == 0) return fail(ErrorCode::kIo, "The file {} shrinks while it is read.", path);
+    done += static_cast<uint64_t>(got);
+  }
+  return bytes;
+}
+
+Result<std::vector<Section>> sectionsOf(const std::string& path) {
+  HEARTH_ASSIGN(const std::string text,
+                returned([&]() -> Result<std::string> { return describeContainer(path); }));
+  // Written by the library.
+  const auto description = nlohmann::json::parse(text);
+  if (description["format"] != "litertlm")
+    return fail(ErrorCode::kUnsupported,
+                "{} is no .litertlm file: it has no tokenizer and no metadata of a language model.",
+                path);
+  std::vector<Section> sections;
+  for (const auto& part : description["parts"])
+    sections.push_back({part["name"], part["type"], part["offset"], part["bytes"]});
+  return sections;
+}
+
+Result<Tokenizer> tokenizerOf(const std::string& path, const Section& section) {
+  if (section.type != "HF_Tokenizer_Zlib")
+    return fail(ErrorCode::kUnsupported,
+                "The tokenizer of {} is of the type {}, which is not supported yet; --tokenizer "
+                "names a tokenizer.json in its place.",
+                path, section.type);
+  HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
+                readBytes(path, section.offset, section.bytes, kMaxTokenizerBytes));
+  HEARTH_ASSIGN(const std::string json, unpackTokenizer(bytes));
+  return Tokenizer::fromJson(json);
+}
+
+}  // namespace
+
+Result<std::string> unpackTokenizer(std::span<const uint8_t> section) {
+  constexpr size_t kSizeBytes = 8;
+  if (section.size() < kSizeBytes)
+    return fail(ErrorCode::kBadData, "The section of the tokenizer has {} bytes.", section.size());
+  uint64_t size = 0;
+  for (size_t i = kSizeBytes; i-- > 0;) size = size << 8 | section[i];
+  if (size > kMaxTokenizerBytes)
+    return fail(ErrorCode::kBadData, "The tokenizer has {} bytes; at most {} are read.", size,
+                kMaxTokenizerBytes);
+  auto json = unpackZlib(section.subspan(kSizeBytes), size);
+  if (!json)
+    return std::unexpected(
+        std::move(json.error()).addContext("while unpacking the section of the tokenizer"));
+  return json;
+}
+
+Result<Tokenizer> readTokenizerFile(const std::string& path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0)
+    return std::unexpected(base::errnoError(errno, base::formatText("stat of {}", path)));
+  if (!S_ISREG(status.st_mode)) return fail(ErrorCode::kBadData, "{} is not a regular file.", path);
+  HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
+                readBytes(path, 0, static_cast<uint64_t>(status.st_size), kMaxTokenizerBytes));
+  return Tokenizer::fromJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+Result<ModelFile> readModelFile(const std::string& path, const std::string& tokenizerPath) {
+  HEARTH_ASSIGN(const std::vector<Section> sections, sectionsOf(path));
+  ModelFile file;
+  file.path = path;
+  bool hasMetadata = false;
+  for (const Section& section : sections) {
+    if (section.type == "TFLiteModel" && (file.part.empty() || section.name == kDecoderName))
+      file.part = section.name;
+    if (section.type == "LlmMetadataProto" && !std::exchange(hasMetadata, true)) {
+      HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
+                    readBytes(path, section.offset, section.bytes, kMaxMetadataBytes));
+      HEARTH_ASSIGN(file.metadata, readLlmMetadata(bytes));
+    }
+    const bool isTokenizer = section.type.contains("Tokenizer");
+    if (isTokenizer && !file.tokenizer && tokenizerPath.empty()) {
+      HEARTH_ASSIGN(file.tokenizer, tokenizerOf(path, section));
+    }
+  }
+  if (!tokenizerPath.empty()) {
+    HEARTH_ASSIGN(file.tokenizer, readTokenizerFile(tokenizerPath));
+  }
+  return file;
+}
+
+}  // namespace hearth::llm

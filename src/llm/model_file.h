@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `.litertlm` file of a language model: its tokenizer and what it says about itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "llm/llm_metadata.h"
+#include "llm/tokenizer.h"
+
+namespace hearth::llm {
+
+struct ModelFile {
+  std::string path;
+  std::string part;  // the name of the model that decodes
+  LlmMetadata metadata;
+  std::optional<Tokenizer> tokenizer;  // absent where the file has none
+};
+
+// Reads metadata and tokenizer; the model's weights are not touched. `tokenizerPath` names a
+// `tokenizer.json` in place of the file's own, empty = none. Errors: those of
+// hearth_container_describe; kUnsupported for a file that is no `.litertlm` file, or that has a
+// tokenizer of a kind that is not supported; kBadData.
+Result<ModelFile> readModelFile(const std::string& path, const std::string& tokenizerPath);
+
+// Reads a `tokenizer.json`. Errors: kNotFound, kIo, and those of Tokenizer::fromJson.
+Result<Tokenizer> readTokenizerFile(const std::string& path);
+
+// Unpacks a section of the type HF_Tokenizer_Zlib: the size of a `tokenizer.json`, 8 bytes in
+// little-endian order, and a zlib stream of it. Error: kBadData.
+Result<std::string> unpackTokenizer(std::span<const uint8_t> section);
+
+}  // namespace hearth::llm

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wire format of Protocol Buffers: the fields of one message, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace hearth::llm {
+
+struct ProtobufField {
+  enum class Type { kVarint, kFixed64, kBytes, kFixed32 };
+
+  uint32_t number = 0;
+  Type type = Type::kVarint;
+  uint64_t value = 0;              // of kVarint, kFixed64 and kFixed32
+  std::span<const uint8_t> bytes;  // of kBytes, inside the message
+
+  std::string_view text() const {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  float asFloat() const;  // of kFixed32
+};
+
+// Reads a message that must outlive it. Allocates nothing.
+class ProtobufReader {
+ public:
+  explicit ProtobufReader(std::span<const uint8_t> message) : rest_(message) {}
+
+  // The next field; nothing at the message's end. Error: kBadData.
+  Result<std::optional<ProtobufField>> next();
+
+ private:
+  Result<uint64_t> readVarint();
+  Result<uint64_t> readFixed(size_t size);
+
+  std::span<const uint8_t> rest_;
+};
+
+}  // namespace hearth::llm

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "llm/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hearth::llm {
+
+Sampler::Sampler(SamplerOptions options) : options_(std::move(options)), state_(options_.seed) {
+  std::ranges::sort(options_.suppressed);
+}
+
+bool Sampler::isSuppressed(int32_t token) const {
+  return std::ranges::binary_search(options_.suppressed, token);
+}
+
+// In [0, 1): the generator splitmix64.
+double Sampler::uniform() {
+  uint64_t number = state_ += 0x9E3779B97F4A7C15;
+  number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9;
+  number = (number ^ number >> 27) * 0x94D049BB133111EB;
+  number ^= number >> 31;
+  return static_cast<double>(number >> 11) * 0x1p-53;
+}
+
+int32_t Sampler::mostLikely(std::span<const float> logits) const {
+  float best = -std::numeric_limits<float>::infinity();
+  int32_t token = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    // False for what is no number.
+    if (!(logits[i] > best) || isSuppressed(static_cast<int32_t>(i))) continue;
+    best = logits[i];
+    token = static_cast<int32_t>(i);
+  }
+  return token;
+}
+
+// The candidates that top-k leaves, the most likely first.
+void Sampler::collect(std::span<const float> logits) {
+  candidates_.clear();
+  for (size_t i = 0; i < logits.size(); ++i)
+    if (logits[i] > -std::numeric_limits<float>::infinity() &&
+        !isSuppressed(static_cast<int32_t>(i)))
+      candidates_.push_back({logits[i], static_cast<int32_t>(i)});
+  const auto isBefore = [](const Candidate& left, const Candidate& right) {
+    return left.score != right.score ? left.score > right.score : left.token < right.token;
+  };
+  if (options_.topK > 0 && options_.topK < candidates_.size()) {
+    const auto end = candidates_.begin() + options_.topK;
+    std::ranges::nth_element(candidates_, end, isBefore);
+    candidates_.erase(end, candidates_.end());
+  }
+  std::ranges::sort(candidates_, isBefore);
+}
+
+int32_t Sampler::next(std::span<const float> logits) {
+  if (!(options_.temperature > 0) || options_.topK == 1) return mostLikely(logits);
+  collect(logits);
+  if (candidates_.empty()) return mostLikely(logits);
+  // Probabilities relative to the first candidate's.
+  const float best = candidates_[0].score;
+  if (std::isinf(best)) return candidates_[0].token;
+  double sum = 0;
+  for (Candidate& candidate : candidates_) {
+    candidate.score = std::exp((candidate.score - best) / options_.temperature);
+    sum += candidate.score;
+  }
+  double kept = 0;
+  size_t count = 0;
+  while (count < candidates_.size() &&
+         (count == 0 || (kept < options_.topP * sum && candidates_[count].score >= options_.minP)))
+    kept += candidates_[count++].score;
+  double drawn = uniform() * kept;
+  for (size_t i = 0; i + 1 < count; ++i) {
+    drawn -= candidates_[i].score;
+    if (drawn < 0) return candidates_[i].token;
+  }
+  return candidates_[count - 1].token;
+}
+
+}  // namespace hearth::llm

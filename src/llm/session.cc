@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "llm/session.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "llm/prefill_plan.h"
+#include "llm/thrown.h"
+
+namespace hearth::llm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What a mask of numbers has where a token must not be seen: exports use this value.
+constexpr float kHidden = -45824.0F;
+constexpr size_t kMaxContext = size_t{1} << 24;
+
+double millisecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+size_t roundUp(size_t number, size_t multiple) {
+  return (number + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+CacheMemory::~CacheMemory() {
+  for (auto& [name, block] : blocks_)
+    if (block.mapping != nullptr) munmap(block.mapping, block.mapped);
+}
+
+Result<void*> CacheMemory::take(const TensorInfo& tensor) {
+  Block& block = blocks_[tensor.name];
+  if (block.mapping != nullptr) {
+    if (block.bytes == tensor.byteSize) return block.data;
+    return fail(ErrorCode::kBadData,
+                "The tensor {} has {} bytes in one signature and {} in another.", tensor.name,
+                block.bytes, tensor.byteSize);
+  }
+  if (tensor.byteSize == 0)
+    return fail(ErrorCode::kUnsupported, "The tensor {} has no fixed size.", tensor.name);
+  // A run uses memory in place if some more bytes follow it in its last page, so it ends in the
+  // middle of one.
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t alignment = std::max<size_t>(tensor.alignment, 64);
+  const size_t size = roundUp(tensor.byteSize, page) + 2 * page + alignment;
+  void* const mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED)
+    return fail(ErrorCode::kOutOfMemory, "There is no memory for {} bytes of the tensor {}.",
+                tensor.byteSize, tensor.name);
+  size_t begin = 0;
+  while ((begin + tensor.byteSize) % page == 0 ||
+         (begin + tensor.byteSize) % page + tensor.padding > page)
+    begin += alignment;
+  block = {mapping, size, static_cast<char*>(mapping) + begin, tensor.byteSize};
+  return block.data;
+}
+
+// One signature with the memory of its inputs.
+class Session::Signature {
+ public:
+  Signature(Compilation compilation)
+      : compilation_(std::move(compilation)), execution_(compilation_.createExecution()) {}
+
+  Status bind(CacheMemory* caches, std::vector<float>* logits) {
+    const std::vector<TensorInfo> inputs = compilation_.inputs();
+    const std::vector<TensorInfo> outputs = compilation_.outputs();
+    std::set<std::string> written;
+    for (const TensorInfo& output : outputs) written.insert(output.name);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const TensorInfo& input = inputs[i];
+      if (!written.contains(input.name)) {
+        HEARTH_TRY(bindOwn(i, input));
+        continue;
+      }
+      HEARTH_ASSIGN(void* const memory, caches->take(input));
+      execution_.setInput(i, memory, input.byteSize);
+      hasCache_ = true;
+    }
+    if (tokens_.empty())
+      return fail(ErrorCode::kUnsupported, "The model has no input that takes tokens.");
+    std::set<std::string> read;
+    for (const TensorInfo& input : inputs) read.insert(input.name);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const TensorInfo& output = outputs[i];
+      if (read.contains(output.name)) {
+        HEARTH_ASSIGN(void* const memory, caches->take(output));
+        execution_.setOutput(i, memory, output.byteSize);
+        continue;
+      }
+      HEARTH_TRY(bindLogits(i, output, logits));
+    }
+    return {};
+  }
+
+  size_t length() const { return tokens_.size(); }
+  // The number of tokens that the mask has room for; 0 = there is none.
+  size_t capacity() const { return capacity_; }
+  bool hasLogits() const { return hasLogits_; }
+  size_t vocabularySize() const { return vocabularySize_; }
+  bool hasCache() const { return hasCache_; }
+  const Compilation& compilation() const { return compilation_; }
+
+  // Computes tokens, the first of them at `position`. What the signature takes beyond them is
+  // filled up: the caches get entries there that are overwritten before they are seen.
+  void run(std::span<const int32_t> tokens, size_t position) {
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      tokens_[i] = i < tokens.size() ? tokens[i] : 0;
+      if (i < positions_.size()) positions_[i] = static_cast<int32_t>(position + i);
+      const size_t seen = std::min(position + i + 1, capacity_);
+      if (!numbers_.empty()) {
+        const auto row = numbers_.begin() + static_cast<ptrdiff_t>(i * capacity_);
+        std::fill(row, row + static_cast<ptrdiff_t>(seen), 0.0F);
+        std::fill(row + static_cast<ptrdiff_t>(seen), row + static_cast<ptrdiff_t>(capacity_),
+                  kHidden);
+      }
+      if (!booleans_.empty()) {
+        const auto row = booleans_.begin() + static_cast<ptrdiff_t>(i * capacity_);
+        std::fill(row, row + static_cast<ptrdiff_t>(seen), uint8_t{1});
+        std::fill(row + static_cast<ptrdiff_t>(seen), row + static_cast<ptrdiff_t>(capacity_),
+                  uint8_t{0});
+      }
+    }
+    execution_.run();
+  }
+
+ private:
+  // An input that is no cache.
+  Status bindOwn(size_t index, const TensorInfo& input) {
+    const std::string& name = input.name;
+    if (name == "tokens" || name == "token_ids") return bindIds(index, input, &tokens_);
+    if (name == "input_pos" || name == "positions") return bindIds(index, input, &positions_);
+    if (name == "mask" || name == "attn_mask") return bindMask(index, input);
+    if (name == "embeddings" || name == "per_layer_embeddings")
+      return fail(ErrorCode::kUnsupported,
+                  "The model takes {} that another part of the file computes, which is not "
+                  "supported yet.",
+                  name);
+    return fail(ErrorCode::kUnsupported,
+                "The model has the input {}, which language models are not known to have.", name);
+  }
+
+  Status bindIds(size_t index, const TensorInfo& input, std::vector<int32_t>* ids) {
+    if (input.type != HEARTH_TYPE_INT32 || input.byteSize == 0)
+      return fail(ErrorCode::kUnsupported, "The input {} is not a fixed number of int32.",
+                  input.name);
+    ids->resize(input.byteSize / sizeof(int32_t));
+    execution_.setInput(index, *ids);
+    return {};
+  }
+
+  Status bindMask(size_t index, const TensorInfo& input) {
+    if (input.byteSize == 0 || input.dimensions.empty() ||
+        (input.type != HEARTH_TYPE_FLOAT32 && input.type != HEARTH_TYPE_BOOL))
+      return fail(ErrorCode::kUnsupported,
+                  "The input {} has a type or shape that is not supported.", input.name);
+    capacity_ = input.dimensions.back();
+    maskRows_ = input.byteSize / typeSize(input.type) / capacity_;
+    if (input.type == HEARTH_TYPE_FLOAT32) {
+      numbers_.resize(maskRows_ * capacity_);
+      execution_.setInput(index, numbers_);
+    } else {
+      booleans_.resize(maskRows_ * capacity_);
+      execution_.setInput(index, booleans_);
+    }
+    return {};
+  }
+
+  // Scores of the next token; all signatures write them to the same memory.
+  Status bindLogits(size_t index, const TensorInfo& output, std::vector<float>* logits) {
+    if (output.type != HEARTH_TYPE_FLOAT32 || output.byteSize == 0 || output.dimensions.empty() ||
+        hasLogits_)
+      return fail(ErrorCode::kUnsupported,
+                  "The model has the output {}, which language models are not known to have.",
+                  output.name);
+    hasLogits_ = true;
+    vocabularySize_ = output.dimensions.back();
+    logits->resize(std::max(logits->size(), output.byteSize / sizeof(float)));
+    logitsIndex_ = index;
+    logitsBytes_ = output.byteSize;
+    return {};
+  }
+
+ public:
+  // Once the memory has its final size, and whether the inputs fit together.
+  Status finish(std::vector<float>* logits) {
+    if (hasLogits_) execution_.setOutput(logitsIndex_, logits->data(), logitsBytes_);
+    if ((!positions_.empty() && positions_.size() != length()) ||
+        (capacity_ != 0 && maskRows_ != length()))
+      return fail(ErrorCode::kUnsupported,
+                  "The model takes {} tokens, {} positions and a mask of {} rows.", length(),
+                  positions_.size(), maskRows_);
+    return {};
+  }
+
+ private:
+  Compilation compilation_;
+  std::vector<int32_t> tokens_;
+  std::vector<int32_t> positions_;
+  std::vector<float> numbers_;     // the mask, if it is one of numbers,
+  std::vector<uint8_t> booleans_;  // or of booleans
+  size_t capacity_ = 0;
+  size_t maskRows_ = 0;
+  size_t vocabularySize_ = 0;
+  size_t logitsIndex_ = 0;
+  size_t logitsBytes_ = 0;
+  bool hasLogits_ = false;
+  bool hasCache_ = false;
+  Execution execution_;  // uses the memory above
+};
+
+Session::Session(Model model) : model_(std::move(model)) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::create(Model model, const SessionOptions& options) {
+  std::unique_ptr<Session> session(new Session(std::move(model)));
+  HEARTH_TRY(returned([&] { return session->prepare(options); }));
+  return session;
+}
+
+Status Session::prepare(const SessionOptions& options) {
+  std::map<size_t, std::string> prefills;
+  std::vector<size_t> lengths;
+  bool hasDecode = false;
+  for (const std::string& key : model_.signatureKeys()) {
+    hasDecode = hasDecode || key == "decode";
+    constexpr std::string_view kPrefix = "prefill_";
+    if (!key.starts_with(kPrefix)) continue;
+    size_t length = 0;
+    for (size_t i = kPrefix.size(); i < key.size() && key[i] >= '0' && key[i] <= '9'; ++i)
+      length = std::min(length * 10 + static_cast<size_t>(key[i] - '0'), kMaxContext);
+    if (length > 1 && prefills.emplace(length, key).second) lengths.push_back(length);
+  }
+  if (!hasDecode)
+    return fail(ErrorCode::kUnsupported,
+                "The model has no signature decode, as language models have.");
+  std::vector<std::string> keys = {"decode"};
+  for (const size_t length : usefulLengths(std::move(lengths))) keys.push_back(prefills[length]);
+  std::vector<Compilation> compilations = model_.compileSignatures(keys, options.compile);
+  for (Compilation& compilation : compilations) {
+    auto signature = std::make_unique<Signature>(std::move(compilation));
+    HEARTH_TRY(signature->bind(&caches_, &logits_));
+    const size_t length = signature->length();
+    if (length != 1) lengths_.push_back(length);
+    signatures_[length] = std::move(signature);
+  }
+  std::ranges::sort(lengths_);
+  if (!signatures_.contains(1) || !signatures_[1]->hasLogits())
+    return fail(ErrorCode::kUnsupported,
+                "The signature decode does not take one token and give the scores of the next.");
+  context_ = kMaxContext;
+  for (auto& [length, signature] : signatures_) {
+    HEARTH_TRY(signature->finish(&logits_));
+    if (!signature->hasCache())
+      return fail(ErrorCode::kUnsupported, "The model has no caches that it reads and writes.");
+    if (signature->capacity() != 0) context_ = std::min(context_, signature->capacity());
+  }
+  if (options.context != 0) context_ = std::min(context_, options.context);
+  if (context_ == kMaxContext)
+    return fail(ErrorCode::kUnsupported, "Nothing says how many tokens the model has room for.");
+  return {};
+}
+
+size_t Session::vocabularySize() const {
+  return signatures_.at(1)->vocabularySize();
+}
+
+StartReport Session::startReport() const {
+  return signatures_.at(1)->compilation().startReport();
+}
+
+Status Session::append(std::span<const int32_t> tokens) {
+  if (tokens.size() > context_ - tokens_.size())
+    return fail(ErrorCode::kResourceExhaustedPersistent,
+                "The text has {} tokens; the context has room for {}.",
+                tokens_.size() + tokens.size(), context_);
+  for (const int32_t token : tokens)
+    if (token < 0 || static_cast<size_t>(token) >= vocabularySize())
+      return fail(ErrorCode::kBadData, "The model has {} tokens, and none with the number {}.",
+                  vocabularySize(), token);
+  if (!tokens.empty()) hasLogits_ = false;
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  return {};
+}
+
+Result<size_t> Session::replace(std::span<const int32_t> tokens) {
+  const auto [own, other] = std::ranges::mismatch(tokens_, tokens);
+  const auto common = static_cast<size_t>(own - tokens_.begin());
+  const std::vector<int32_t> rest(own, tokens_.end());
+  const bool hadLogits = hasLogits_;
+  const size_t computed = computed_;
+  tokens_.resize(common);
+  computed_ = std::min(computed_, common);
+  hasLogits_ = hasLogits_ && rest.empty();
+  if (Status status = append(tokens.subspan(common)); !status) {
+    tokens_.insert(tokens_.end(), rest.begin(), rest.end());
+    computed_ = computed;
+    hasLogits_ = hadLogits;
+    return std::unexpected(std::move(status.error()));
+  }
+  return computed_;
+}
+
+Status Session::compute(size_t begin, size_t count, size_t length) {
+  const Clock::time_point start = Clock::now();
+  HEARTH_TRY(returned([&]() -> Status {
+    signatures_.at(length)->run(std::span(tokens_).subspan(begin, count), begin);
+    return {};
+  }));
+  (length == 1 ? counts_.decodeMs : counts_.prefillMs) += millisecondsSince(start);
+  (length == 1 ? counts_.decoded : counts_.prefilled) += count;
+  return {};
+}
+
+Result<std::span<const float>> Session::logits() {
+  if (tokens_.empty()) return fail(ErrorCode::kBadState, "The text is empty.");
+  if (!hasLogits_) {
+    // The last token is decoded, which gives the scores, even if it was computed before.
+    const size_t last = tokens_.size() - 1;
+    if (computed_ < last) {
+      size_t begin = computed_;
+      size_t capacity = context_;
+      if (const size_t room = signatures_.at(1)->capacity(); room != 0) capacity = room;
+      for (const Chunk& chunk : planPrefill(lengths_, last - begin, begin, capacity)) {
+        HEARTH_TRY(compute(begin, chunk.tokens, chunk.length));
+        begin += chunk.tokens;
+        computed_ = begin;
+      }
+    }
+    HEARTH_TRY(compute(last, 1, 1));
+    computed_ = tokens_.size();
+    hasLogits_ = true;
+  }
+  return std::span<const float>(logits_).first(vocabularySize());
+}
+
+}  // namespace hearth::llm

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text in a language model: its tokens, and what the model has computed of them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "hearth/hearth.hpp"
+
+namespace hearth::llm {
+
+struct SessionOptions {
+  // The signature and the shapes are the session's.
+  CompileOptions compile;
+  // The most tokens that the text may have; 0 = as many as the model has room for.
+  size_t context = 0;
+};
+
+// Memory of zeros for tensors that a signature reads and writes in place. Pages that are never used
+// take no memory.
+class CacheMemory {
+ public:
+  CacheMemory() = default;
+  ~CacheMemory();
+  CacheMemory(const CacheMemory&) = delete;
+  CacheMemory& operator=(const CacheMemory&) = delete;
+
+  // The memory of the tensor with this name, made at the first call, so that a run uses it in
+  // place. Errors: kBadData when it was asked for with another size, kOutOfMemory.
+  Result<void*> take(const TensorInfo& tensor);
+
+ private:
+  struct Block {
+    void* mapping = nullptr;
+    size_t mapped = 0;
+    void* data = nullptr;
+    uint64_t bytes = 0;
+  };
+  std::map<std::string, Block> blocks_;
+};
+
+// Runs the signatures of a model as LiteRT-LM knows them: `decode`, which takes one token and gives
+// the scores of the next, and `prefill…` for several at once. Tensors that are input and output are
+// the caches, which all signatures share. Used by one thread at a time.
+class Session {
+ public:
+  struct Counts {
+    uint64_t prefilled = 0;  // tokens that prefill signatures have computed
+    uint64_t decoded = 0;    // and that `decode` has
+    double prefillMs = 0;
+    double decodeMs = 0;
+  };
+
+  // Compiles the signatures. Errors: kUnsupported for a model whose inputs are not known, and those
+  // of a compilation.
+  static Result<std::unique_ptr<Session>> create(Model model, const SessionOptions& options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // The tokens of the text, computed or not.
+  const std::vector<int32_t>& tokens() const { return tokens_; }
+  // The most tokens that it may have.
+  size_t context() const { return context_; }
+  // The number of different tokens.
+  size_t vocabularySize() const;
+
+  // Error: kResourceExhaustedPersistent when the text gets longer than the context; it stays as it
+  // is then. kBadData for a number that is no token.
+  Status append(std::span<const int32_t> tokens);
+  // Makes the text what these tokens are. What it begins with already is not computed again.
+  // Returns how many tokens that is. Errors as of append().
+  Result<size_t> replace(std::span<const int32_t> tokens);
+
+  // Computes what is not computed yet, and returns the score of each token as the next one. Valid
+  // until the next call; the text has at least one token. Errors: those of an execution.
+  Result<std::span<const float>> logits();
+
+  const Counts& counts() const { return counts_; }
+  // How the model was made ready: the report of `decode`.
+  StartReport startReport() const;
+
+ private:
+  class Signature;
+
+  explicit Session(Model model);
+  Status prepare(const SessionOptions& options);
+  Status addSignature(Compilation compilation, const CompileOptions& options);
+  Status compute(size_t begin, size_t count, size_t length);
+
+  Model model_;
+  CacheMemory caches_;
+  std::vector<float> logits_;
+  std::vector<int32_t> tokens_;
+  size_t computed_ = 0;     // of tokens_
+  bool hasLogits_ = false;  // of the last token
+  size_t context_ = 0;
+  Counts counts_;
+  std::map<size_t, std::unique_ptr<Signature>> signatures_;  // by length; 1 is `decode`
+  std::vector<size_t> lengths_;                              // of the others
+};
+
+}  // namespace hearth::llm

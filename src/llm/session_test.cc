@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "llm/session.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "llm/generation.h"
+#include "llm/model_file.h"
+#include "llm/thrown.h"
+
+namespace hearth::llm {
+namespace {
+
+using ::testing::HasSubstr;
+
+int32_t mostLikely(std::span<const float> logits) {
+  return static_cast<int32_t>(std::ranges::max_element(logits) - logits.begin());
+}
+
+// The model in the shared test data, made ready once.
+class SessionTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const char* const data = std::getenv("HEARTH_TEST_DATA");
+    if (data == nullptr) return;
+    folder_ = new std::string(std::string(data) + "/data/llm/");
+    const std::string path = *folder_ + "smollm2-135m-instruct-i8.litertlm";
+    auto file = readModelFile(path, "");
+    ASSERT_TRUE(file) << file.error().toString();
+    file_ = new ModelFile(std::move(*file));
+    SessionOptions options;
+    options.compile.threads = 2;
+    options.compile.cache = HEARTH_CACHE_OFF;
+    auto session = returned([&]() -> Result<std::unique_ptr<Session>> {
+      return Session::create(Model(path, file_->part), options);
+    });
+    ASSERT_TRUE(session) << session.error().toString();
+    session_ = session->release();
+  }
+  static void TearDownTestSuite() {
+    delete session_;
+    delete file_;
+    delete folder_;
+  }
+  void SetUp() override {
+    if (session_ == nullptr) GTEST_SKIP() << "HEARTH_TEST_DATA is not set.";
+    ASSERT_TRUE(session_->replace({}));
+  }
+
+  std::vector<int32_t> encode(std::string_view text) const {
+    const auto tokens = file_->tokenizer->encode(text, SpecialTokens::kAreParsed);
+    if (!tokens) ADD_FAILURE() << tokens.error().toString();
+    return tokens.value_or(std::vector<int32_t>());
+  }
+  std::vector<float> logits() const {
+    const auto logits = session_->logits();
+    if (!logits) {
+      ADD_FAILURE() << logits.error().toString();
+      return std::vector<float>(session_->vocabularySize());
+    }
+    return {logits->begin(), logits->end()};
+  }
+
+  static std::string* folder_;
+  static ModelFile* file_;
+  static Session* session_;
+};
+std::string* SessionTest::folder_ = nullptr;
+ModelFile* SessionTest::file_ = nullptr;
+Session* SessionTest::session_ = nullptr;
+
+// The cosine of the angle between two lists of scores.
+double similarity(const std::vector<float>& left, const std::vector<float>& right) {
+  double product = 0;
+  double leftSquare = 0;
+  double rightSquare = 0;
+  for (size_t i = 0; i < left.size(); ++i) {
+    product += double{left[i]} * right[i];
+    leftSquare += double{left[i]} * left[i];
+    rightSquare += double{right[i]} * right[i];
+  }
+  return product / std::sqrt(leftSquare * rightSquare);
+}
+
+TEST_F(SessionTest, PrefillingComputesWhatDecodingDoes) {
+  const std::vector<int32_t> tokens = encode(
+      "<|im_start|>The Eiffel Tower stands in the city of Paris, the capital of France. It was "
+      "built by the engineer Gustave Eiffel. The city of the Eiffel Tower is called");
+  ASSERT_TRUE(session_->append(tokens));
+  const uint64_t before = session_->counts().prefilled;
+  const std::vector<float> prefilled = logits();
+  EXPECT_GT(session_->counts().prefilled, before);
+  ASSERT_TRUE(session_->replace({}));
+  const uint64_t decoded = session_->counts().decoded;
+  for (const int32_t token : tokens) {
+    ASSERT_TRUE(session_->append(std::span(&token, 1)));
+    logits();
+  }
+  EXPECT_EQ(session_->counts().decoded, decoded + tokens.size());
+  EXPECT_GT(similarity(prefilled, logits()), 0.99);
+  EXPECT_EQ(mostLikely(prefilled), mostLikely(logits()));
+}
+
+TEST_F(SessionTest, WhatATextBeginsWithIsNotComputedAgain) {
+  const std::vector<int32_t> tokens = encode("<|im_start|>one two three four");
+  ASSERT_TRUE(session_->append(tokens));
+  const std::vector<float> first = logits();
+  const uint64_t decoded = session_->counts().decoded;
+  EXPECT_EQ(logits(), first);
+  EXPECT_EQ(session_->counts().decoded, decoded);
+  std::vector<int32_t> other = tokens;
+  other.back() = encode(" five").front();
+  const auto reused = session_->replace(other);
+  ASSERT_TRUE(reused);
+  EXPECT_EQ(*reused, tokens.size() - 1);
+  EXPECT_NE(logits(), first);
+  EXPECT_EQ(session_->counts().decoded, decoded + 1);
+  ASSERT_TRUE(session_->replace(tokens));
+  EXPECT_EQ(logits(), first);
+}
+
+TEST_F(SessionTest, WhatDoesNotFitIsRefused) {
+  EXPECT_FALSE(session_->logits());
+  const std::vector<int32_t> tokens(session_->context() + 1, 5);
+  const Status tooLong = session_->append(tokens);
+  ASSERT_FALSE(tooLong);
+  EXPECT_THAT(tooLong.error().toString(), HasSubstr("room for 2048"));
+  for (const int32_t token : {-1, 49152}) {
+    const Status wrong = session_->append(std::span(&token, 1));
+    ASSERT_FALSE(wrong);
+    EXPECT_THAT(wrong.error().toString(), HasSubstr("none with the number"));
+  }
+  EXPECT_TRUE(session_->tokens().empty());
+  ASSERT_TRUE(session_->append(encode("one two")));
+  EXPECT_FALSE(session_->replace(tokens));
+  EXPECT_EQ(session_->tokens(), encode("one two"));
+}
+
+// Greedy tokens of LiteRT-LM, given as the text before each: one step of another rounding does not
+// make the rest incomparable.
+TEST_F(SessionTest, TokensAreThoseOfLitertLm) {
+  std::ifstream stream(*folder_ + "greedy.json");
+  const auto cases = nlohmann::json::parse(stream);
+  size_t same = 0;
+  size_t count = 0;
+  // All take minutes with sanitizers.
+  constexpr size_t kStep = 5;
+  for (size_t i = 0; i < cases.size(); i += kStep) {
+    const auto& one = cases[i];
+    // It puts the start in front of every prompt.
+    std::vector<int32_t> text = encode("<|im_start|>" + one["prompt"].get<std::string>());
+    ASSERT_TRUE(session_->replace(text));
+    for (const int32_t token : encode(one["greedy"].get<std::string>())) {
+      same += mostLikely(logits()) == token ? 1 : 0;
+      ++count;
+      ASSERT_TRUE(session_->append(std::span(&token, 1)));
+    }
+  }
+  ASSERT_GT(count, 80);
+  RecordProperty("same", static_cast<int>(same));
+  EXPECT_GT(static_cast<double>(same) / static_cast<double>(count), 0.9) << same << " of " << count;
+}
+
+}  // namespace
+}  // namespace hearth::llm
