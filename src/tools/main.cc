@@ -14,6 +14,8 @@
 #include "tools/commands.h"
 #include "tools/custom_operators.h"
 #include "tools/input_shapes.h"
+#include "tools/language_command_line.h"
+#include "tools/language_commands.h"
 #include "tools/load_model.h"
 
 namespace hearth::tools {
@@ -314,6 +316,22 @@ int runMain(int argc, char** argv) {
   addCustomOperators(runApp, &customOperators);
   addCustomOperators(benchApp, &customOperators);
 
+  // Both commands take what they share of the options of `run`.
+  const auto addShared = [](CLI::App* command, LanguageOptions* options) {
+    addStoreFlags(command, &options->store);
+    command
+        ->add_option("--timeout", options->timeoutSeconds, "End with exit code 1 after this time")
+        ->check(positiveSeconds());
+  };
+  LanguageOptions chat;
+  CLI::App* const chatApp = addChatCommand(&app, &chat);
+  addShared(chatApp, &chat);
+  LanguageOptions complete;
+  CLI::App* const completeApp = addCompleteCommand(&app, &complete);
+  addShared(completeApp, &complete);
+  TokenizeOptions tokenize;
+  CLI::App* const tokenizeApp = addTokenizeCommand(&app, &tokenize);
+
   InspectOptions inspect;
   CLI::App* inspectApp =
       app.add_subcommand("inspect", "Show what a model holds and which device takes what");
@@ -372,6 +390,12 @@ int runMain(int argc, char** argv) {
       outcome = bench.api == "nnapi" ? nnapiBenchCommand(bench) : runCommand(bench);
     else if (*inspectApp)
       outcome = inspectCommand(inspect);
+    else if (*chatApp)
+      outcome = chatCommand(chat);
+    else if (*completeApp)
+      outcome = completeCommand(complete);
+    else if (*tokenizeApp)
+      outcome = tokenizeCommand(tokenize);
     else if (*cacheApp)
       outcome = cacheCommand(cache);
     else if (*serveApp)

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/language_command_line.h"
+
+namespace hearth::tools {
+namespace {
+
+constexpr const char* kLanguageModelHelp = "The .litertlm file of a language model";
+constexpr uint32_t kMostThreads = 1024;
+constexpr size_t kMostTokens = size_t{1} << 24;
+constexpr float kHottest = 100;
+
+void addGeneration(CLI::App* app, LanguageOptions* options) {
+  app->add_option("--max-tokens", options->maxTokens,
+                  "The most tokens of an answer (as many as the context has room for)")
+      ->check(CLI::Range(size_t{1}, kMostTokens))
+      ->type_name("N");
+  app->add_option("--temperature", options->temperature,
+                  "How evenly tokens are drawn; 0 takes the most likely one (the model's, else 0)")
+      ->check(CLI::Range(0.0F, kHottest))
+      ->type_name("X");
+  app->add_option("--top-k", options->topK, "Draw among the K most likely tokens; 0 for all")
+      ->type_name("K");
+  app->add_option("--top-p", options->topP,
+                  "Draw among the most likely tokens that have this probability in all")
+      ->check(CLI::Range(0.0F, 1.0F))
+      ->type_name("P");
+  app->add_option("--min-p", options->minP,
+                  "Draw among tokens with this share of the most likely one's probability")
+      ->check(CLI::Range(0.0F, 1.0F))
+      ->type_name("P");
+  app->add_option("--seed", options->seed, "Where the drawing begins (0)")->type_name("N");
+  app->add_option("--stop", options->stops, "A text that ends the answer; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("TEXT");
+  app->add_option("--context", options->context,
+                  "The most tokens of prompt and answers (the model's)")
+      ->check(CLI::Range(size_t{1}, kMostTokens))
+      ->type_name("N");
+  app->add_flag("--special-tokens", options->hasSpecialTokens,
+                "Special tokens that are written in the text count as such");
+  app->add_option("--tokenizer", options->tokenizer,
+                  "A tokenizer.json in place of the model's own tokenizer")
+      ->type_name("FILE");
+  app->add_option("--threads", options->threads,
+                  "Threads to use (HEARTH_THREADS, else the device's choice)")
+      ->check(CLI::Range(0u, kMostThreads))
+      ->type_name("N");
+  app->add_flag("--stats", options->hasStats, "Show times and memory on standard error");
+  app->add_flag("--json", options->isJson, "Print one JSON object");
+}
+
+}  // namespace
+
+CLI::App* addChatCommand(CLI::App* app, LanguageOptions* options) {
+  CLI::App* const chat = app->add_subcommand("chat", "Talk with a language model");
+  chat->add_option("MODEL", options->model, kLanguageModelHelp)->required();
+  CLI::Option* const prompt =
+      chat->add_option("--prompt", options->prompt,
+                       "One message, or @FILE, @- for standard input (a message for each line that "
+                       "is typed)")
+          ->type_name("TEXT");
+  chat->add_option("--system", options->system, "What the model is told first, or @FILE")
+      ->type_name("TEXT");
+  chat->add_option("--template", options->chatTemplate,
+                   "A file with the chat template, or none (the model's)")
+      ->type_name("FILE");
+  addGeneration(chat, options);
+  chat->get_option("--json")->needs(prompt);
+  return chat;
+}
+
+CLI::App* addCompleteCommand(CLI::App* app, LanguageOptions* options) {
+  CLI::App* const complete =
+      app->add_subcommand("complete", "Continue a text with a language model");
+  complete->add_option("MODEL", options->model, kLanguageModelHelp)->required();
+  complete->add_option("--prompt", options->prompt, "The text, or @FILE (standard input)")
+      ->type_name("TEXT");
+  addGeneration(complete, options);
+  return complete;
+}
+
+CLI::App* addTokenizeCommand(CLI::App* app, TokenizeOptions* options) {
+  CLI::App* const tokenize =
+      app->add_subcommand("tokenize", "Show the tokens of a text in a language model");
+  tokenize
+      ->add_option("MODEL", options->model,
+                   "The .litertlm file of a language model, or a tokenizer.json")
+      ->required();
+  tokenize->add_option("TEXT", options->text, "The text, or @FILE (standard input)");
+  tokenize->add_flag("--special-tokens", options->hasSpecialTokens,
+                     "Special tokens that are written in the text count as such");
+  tokenize->add_flag("--json", options->isJson, "Print one JSON object");
+  return tokenize;
+}
+
+}  // namespace hearth::tools

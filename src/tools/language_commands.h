@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands for language models; each prints to standard output.
+#pragma once
+
+#include "tools/failure.h"
+#include "tools/language_options.h"
+
+namespace hearth::tools {
+
+// Answers the message of the command line, or each line of standard input.
+Outcome<void> chatCommand(const LanguageOptions& options);
+// Continues a text.
+Outcome<void> completeCommand(const LanguageOptions& options);
+// Shows a text's tokens.
+Outcome<void> tokenizeCommand(const TokenizeOptions& options);
+
+}  // namespace hearth::tools

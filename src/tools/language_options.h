@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/options.h"
+
+namespace hearth::tools {
+
+// The options of `hearth complete` and `hearth chat`. Texts may be @FILE.
+struct LanguageOptions {
+  std::string model;
+  std::string tokenizer;  // a tokenizer.json in place of the model's own
+  std::optional<std::string> prompt;
+  std::optional<std::string> system;  // chat
+  std::string chatTemplate;           // chat: a file, or none
+  bool hasSpecialTokens = false;      // in the prompt and the messages
+  size_t maxTokens = 0;               // 0 = as many as the context has room for
+  std::vector<std::string> stops;
+  std::optional<float> temperature;
+  std::optional<uint32_t> topK;
+  std::optional<float> topP;
+  std::optional<float> minP;
+  std::optional<uint64_t> seed;
+  size_t context = 0;  // 0 = the model's
+  uint32_t threads = 0;
+  StoreFlags store;
+  double timeoutSeconds = 0;  // 0 = none
+  bool hasStats = false;
+  bool isJson = false;
+};
+
+struct TokenizeOptions {
+  std::string model;  // or a tokenizer.json
+  std::optional<std::string> text;
+  bool hasSpecialTokens = false;
+  bool isJson = false;
+};
+
+}  // namespace hearth::tools

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/language_session.h"
+
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tools/load_model.h"
+#include "tools/process_memory.h"
+
+namespace hearth::tools {
+namespace {
+
+hearth_cache_policy policyOf(const std::string& mode) {
+  if (mode == "off") return HEARTH_CACHE_OFF;
+  if (mode == "read-only") return HEARTH_CACHE_READ_ONLY;
+  if (mode == "read-write") return HEARTH_CACHE_READ_WRITE;
+  if (mode == "strict") return HEARTH_CACHE_STRICT;
+  return HEARTH_CACHE_DEFAULT;
+}
+
+const char* endingName(llm::Ending ending) {
+  switch (ending) {
+    case llm::Ending::kStop:
+      return "stop";
+    case llm::Ending::kMaxTokens:
+      return "max_tokens";
+    case llm::Ending::kContext:
+      return "context";
+    case llm::Ending::kCancelled:
+      return "cancelled";
+  }
+  return "stop";
+}
+
+Outcome<std::vector<int32_t>> startTokensOf(const llm::LlmMetadata& metadata,
+                                            const llm::Tokenizer& tokenizer) {
+  if (!metadata.startToken) return std::vector<int32_t>();
+  if (!metadata.startToken->ids.empty()) return metadata.startToken->ids;
+  HEARTH_ASSIGN(std::vector<int32_t> tokens,
+                tokenizer.encode(metadata.startToken->text, llm::SpecialTokens::kAreParsed));
+  return tokens;
+}
+
+}  // namespace
+
+Outcome<std::unique_ptr<LanguageSession>> LanguageSession::open(const LanguageOptions& options,
+                                                                Watchdog* watchdog) {
+  std::unique_ptr<LanguageSession> session(new LanguageSession(options, watchdog));
+  HEARTH_TRY(session->prepare());
+  return session;
+}
+
+Outcome<void> LanguageSession::prepare() {
+  const auto begin = std::chrono::steady_clock::now();
+  watchdog_.beginStage("making the model ready");
+  HEARTH_ASSIGN(file_, llm::readModelFile(options_.model, options_.tokenizer));
+  if (!file_.tokenizer)
+    return usage("{} has no tokenizer; --tokenizer names a tokenizer.json.", options_.model);
+  HEARTH_ASSIGN(startTokens_, startTokensOf(file_.metadata, *file_.tokenizer));
+  HEARTH_ASSIGN(generation_.stops, llm::StopRules::ofModel(file_.metadata, *file_.tokenizer));
+  for (const std::string& stop : options_.stops) generation_.stops.texts.push_back(stop);
+  generation_.maxTokens = options_.maxTokens;
+  llm::SessionOptions session;
+  session.context = options_.context;
+  if (session.context == 0) session.context = file_.metadata.maxTokens;
+  session.compile.threads = options_.threads;
+  session.compile.store = options_.store.path;
+  session.compile.cache = policyOf(options_.store.mode);
+  session.compile.storeBytes = options_.store.maxBytes;
+  session.compile.weightCache = options_.store.weightCache;
+  HEARTH_ASSIGN(Model model, loadModel(options_.model, file_.part));
+  HEARTH_ASSIGN(session_, llm::Session::create(std::move(model), session));
+  sampler_ = std::make_unique<llm::Sampler>(samplerOptions());
+  readyMs_ =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  watchdog_.beginStage("");
+  return {};
+}
+
+// The model's own, unless the command line says something else.
+llm::SamplerOptions LanguageSession::samplerOptions() const {
+  using Type = llm::SamplerParameters::Type;
+  llm::SamplerOptions sampler;
+  if (const auto& own = file_.metadata.sampler;
+      own && (own->type == Type::kTopK || own->type == Type::kTopP)) {
+    sampler.temperature = own->temperature > 0 ? own->temperature : 1;
+    sampler.topK = own->k > 0 ? static_cast<uint32_t>(own->k) : 0;
+    if (own->type == Type::kTopP && own->p > 0) sampler.topP = own->p;
+    sampler.seed = static_cast<uint64_t>(own->seed);
+  }
+  if ((options_.topK || options_.topP || options_.minP) && !(sampler.temperature > 0))
+    sampler.temperature = 1;
+  sampler.temperature = options_.temperature.value_or(sampler.temperature);
+  sampler.topK = options_.topK.value_or(sampler.topK);
+  sampler.topP = options_.topP.value_or(sampler.topP);
+  sampler.minP = options_.minP.value_or(sampler.minP);
+  sampler.seed = options_.seed.value_or(sampler.seed);
+  sampler.suppressed = file_.metadata.suppressedTokens;
+  return sampler;
+}
+
+Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32_t>& prompt,
+                                                         bool isShown,
+                                                         const std::function<bool()>& isCancelled) {
+  Answer answer;
+  answer.promptTokens = prompt.size();
+  if (prompt.empty())
+    return std::unexpected(
+        Failure(kExitFailure, "The prompt is empty: there is nothing to continue."));
+  HEARTH_ASSIGN(answer.reusedTokens, session_->replace(prompt));
+  const llm::Session::Counts before = session_->counts();
+  const auto take = [&](std::string_view text) {
+    answer.text += text;
+    if (isShown) std::cout << text << std::flush;
+    return !isCancelled() && (!isShown || std::cout);
+  };
+  HEARTH_ASSIGN(answer.result,
+                llm::generate(session_.get(), *file_.tokenizer, sampler_.get(), generation_, take));
+  if (isShown) std::cout << '\n' << std::flush;
+  const llm::Session::Counts after = session_->counts();
+  if (after.prefillMs > before.prefillMs)
+    answer.prefillTokensPerSecond = 1000 * static_cast<double>(after.prefilled - before.prefilled) /
+                                    (after.prefillMs - before.prefillMs);
+  if (answer.result.tokens > 1)
+    answer.tokensPerSecond = 1000 * static_cast<double>(answer.result.tokens - 1) /
+                             (answer.result.totalMs - answer.result.firstTokenMs);
+  if (answer.result.ending == llm::Ending::kContext)
+    std::cerr << base::formatText(
+        "hearth: The answer ends early: the context of {} tokens is full.\n", session_->context());
+  return answer;
+}
+
+void LanguageSession::showStats(const Answer& answer) const {
+  const ProcessMemory memory = readProcessMemory();
+  std::cerr << base::formatText(
+      "ready after {:.2f} s; prompt of {} tokens, {} of them known; first token after {:.2f} s; "
+      "{} tokens, {:.1f} a second; memory {} MiB at most, {} MiB of it private\n",
+      readyMs_ / 1000, answer.promptTokens, answer.reusedTokens, answer.result.firstTokenMs / 1000,
+      answer.result.tokens, answer.tokensPerSecond, memory.peakRssKib >> 10,
+      memory.anonymousRssKib >> 10);
+}
+
+nlohmann::ordered_json LanguageSession::toJson(const Answer& answer) const {
+  const ProcessMemory memory = readProcessMemory();
+  const auto numberOrNull = [](double number) {
+    return number > 0 ? nlohmann::ordered_json(number) : nlohmann::ordered_json(nullptr);
+  };
+  return {{"text", answer.text},
+          {"ending", endingName(answer.result.ending)},
+          {"prompt_tokens", answer.promptTokens},
+          {"reused_tokens", answer.reusedTokens},
+          {"tokens", answer.result.tokens},
+          {"context", session_->context()},
+          {"ready_ms", readyMs_},
+          {"first_token_ms", answer.result.firstTokenMs},
+          {"prefill_tokens_per_second", numberOrNull(answer.prefillTokensPerSecond)},
+          {"tokens_per_second", numberOrNull(answer.tokensPerSecond)},
+          {"peak_rss_kib", memory.peakRssKib},
+          {"anonymous_rss_kib", memory.anonymousRssKib}};
+}
+
+}  // namespace hearth::tools

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `hearth complete` and `hearth chat` have in common: a language model that answers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "llm/generation.h"
+#include "llm/model_file.h"
+#include "llm/sampler.h"
+#include "llm/session.h"
+#include "tools/failure.h"
+#include "tools/language_options.h"
+#include "tools/watchdog.h"
+
+namespace hearth::tools {
+
+class LanguageSession {
+ public:
+  // Reads the file and makes the model ready. `options` and `watchdog` must outlive the session.
+  static Outcome<std::unique_ptr<LanguageSession>> open(const LanguageOptions& options,
+                                                        Watchdog* watchdog);
+
+  const llm::LlmMetadata& metadata() const { return file_.metadata; }
+  const llm::Tokenizer& tokenizer() const { return *file_.tokenizer; }
+  // Tokens that stand before a text; empty where the model has none.
+  const std::vector<int32_t>& startTokens() const { return startTokens_; }
+
+  struct Answer {
+    std::string text;
+    size_t promptTokens = 0;
+    size_t reusedTokens = 0;  // of the prompt, that were computed before
+    llm::GenerationResult result;
+    double prefillTokensPerSecond = 0;  // 0 = not measured
+    double tokensPerSecond = 0;         // without the first; 0 = not measured
+  };
+
+  // Answers the prompt. With `isShown` the answer is written to standard output as it comes, with
+  // a line break at its end. Ends early when `isCancelled` returns true.
+  Outcome<Answer> answer(const std::vector<int32_t>& prompt, bool isShown,
+                         const std::function<bool()>& isCancelled);
+
+  // Writes figures of an answer to standard error.
+  void showStats(const Answer& answer) const;
+  nlohmann::ordered_json toJson(const Answer& answer) const;
+
+ private:
+  LanguageSession(const LanguageOptions& options, Watchdog* watchdog)
+      : options_(options), watchdog_(*watchdog) {}
+  Outcome<void> prepare();
+  llm::SamplerOptions samplerOptions() const;
+
+  const LanguageOptions& options_;
+  Watchdog& watchdog_;
+  llm::ModelFile file_;
+  std::vector<int32_t> startTokens_;
+  llm::GenerationOptions generation_;
+  std::unique_ptr<llm::Session> session_;
+  std::unique_ptr<llm::Sampler> sampler_;
+  double readyMs_ = 0;
+};
+
+}  // namespace hearth::tools

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hearth chat, hearth complete and hearth tokenize with a real language model."""
+
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from command import ROOT, CommandTest, DataTest
+
+TOKENIZER = ROOT / "tests" / "corpus" / "tokenizer_json_fuzz" / "bytes.json"
+DIGITS = ROOT / "models" / "digits" / "digits.tflite"
+
+
+class TokenizeTest(CommandTest):
+    def testATokenizerNeedsNoModel(self):
+        self.assertEqual(self.json("tokenize", TOKENIZER, "word<|end|>", "--special-tokens"),
+                         {"tokens": [42, 5, 0], "texts": ["wor", "d", "<|end|>"]})
+        self.assertIn('"wor"', self.succeed("tokenize", TOKENIZER, "word"))
+        (self.folder / "text").write_text("or", encoding="utf-8")
+        self.assertEqual(self.json("tokenize", TOKENIZER, f"@{self.folder / 'text'}")["tokens"], [41])
+        self.assertEqual(self.json("tokenize", TOKENIZER, input="w")["tokens"], [24])
+
+    def testWhatCannotBeReadIsRefused(self):
+        self.assertIn("no token for", self.refuse(1, "tokenize", TOKENIZER, "A"))
+        self.assertIn("no .litertlm file", self.refuse(1, "tokenize", DIGITS, "a"))
+        (self.folder / "a.json").write_text("{", encoding="utf-8")
+        self.assertIn("wrong at byte", self.refuse(1, "tokenize", self.folder / "a.json", "a"))
+        self.refuse(1, "tokenize", self.folder / "missing.litertlm", "a")
+        self.refuse(2, "tokenize")
+
+    def testOtherModelsHaveNoLanguage(self):
+        self.assertIn("no .litertlm file", self.refuse(1, "complete", DIGITS, "--prompt", "a"))
+        self.assertIn("no .litertlm file", self.refuse(1, "chat", DIGITS, "--prompt", "a"))
+        self.refuse(2, "chat", DIGITS, "--json")
+
+
+class LanguageModelTest(DataTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.data("llm") / "smollm2-135m-instruct-i8.litertlm"
+        if not self.model.exists():
+            self.skipTest("The test data has no language model.")
+
+    def answer(self, *arguments, **options):
+        return self.json(*arguments, "--threads", 2, **options)
+
+    def testTokensAreThoseOfTokenizers(self):
+        lines = (self.data("llm") / "tokens.jsonl").read_text(encoding="utf-8").splitlines()
+        for line in lines[:5]:
+            expected = json.loads(line)
+            (self.folder / "text").write_text(expected["text"], encoding="utf-8", newline="")
+            found = self.json("tokenize", self.model, f"@{self.folder / 'text'}", "--special-tokens")
+            self.assertEqual(found["tokens"], expected["ids"])
+
+    def testAChatAnswersAQuestion(self):
+        answer = self.answer("chat", self.model, "--prompt",
+                             "What is free software?", "--max-tokens", 60, "--stop", ".")
+        self.assertTrue(answer["text"].startswith("Free software"), answer["text"])
+        self.assertEqual(answer["ending"], "stop")
+        self.assertEqual(answer["reused_tokens"], 0)
+        run = self.hearth("chat", self.model, "--prompt",
+                          "What is free software?", "--max-tokens", 60, "--stop", ".", "--threads", 2, "--stats")
+        self.assertEqual(run.stdout, answer["text"] + "\n")
+        self.assertRegex(run.stderr, r"prompt of \d+ tokens")
+
+    def testAConversationIsNotComputedAgain(self):
+        run = self.hearth("chat", self.model, "--max-tokens", 8, "--threads", 2, "--stats",
+                          input="My name is Ann.\n\nWhat is my name?\n")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        known = [int(line.split(" of them known")[0].split()[-1]) for line in run.stderr.splitlines()]
+        self.assertEqual(known[0], 0)
+        self.assertGreater(known[1], 30)
+
+    def testATextIsContinued(self):
+        answer = self.answer("complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--max-tokens", 8)
+        self.assertTrue(answer["text"].startswith(" 6, 7"), answer["text"])
+        self.assertEqual((answer["ending"], answer["tokens"]), ("max_tokens", 8))
+        stopped = self.answer("complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--max-tokens", 20,
+                              "--stop", "7")
+        self.assertEqual((stopped["text"], stopped["ending"]), (" 6, ", "stop"))
+
+    def testASeedRepeatsItself(self):
+        answers = [self.answer("complete", self.model, "--prompt", "Once", "--max-tokens", 8,
+                               "--temperature", 1, "--seed", seed)["text"] for seed in (1, 1, 2)]
+        self.assertEqual(answers[0], answers[1])
+        self.assertNotEqual(answers[0], answers[2])
+
+    def testALongPromptIsComputedInChunks(self):
+        text = "".join(f"{number}, " for number in range(150))
+        answer = self.answer("complete", self.model, "--prompt", text.strip(), "--max-tokens", 6)
+        self.assertGreater(answer["prompt_tokens"], 256)
+        self.assertTrue(answer["text"].startswith(" 150"), answer["text"])
+
+    def testTheContextFillsUp(self):
+        run = self.hearth("complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--context", 24,
+                          "--threads", 2)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("the context of 24 tokens is full", run.stderr)
+        self.assertIn("room for 8", self.refuse(1, "complete", self.model, "--prompt",
+                                               "1, 2, 3, 4, 5,", "--context", 8))
+        (self.folder / "text").write_bytes(b"\xff")
+        self.assertIn("no UTF-8", self.refuse(1, "complete", self.model, "--prompt",
+                                             f"@{self.folder / 'text'}"))
+
+    def testAPartOfItsOwnForEmbeddingsIsNamed(self):
+        model = self.data("llm") / "smollm2-135m-instruct-i4b32-embedder.litertlm"
+        self.assertIn("embeddings", self.refuse(1, "complete", model, "--prompt", "a"))
+
+
+if __name__ == "__main__":
+    unittest.main()
