@@ -172,7 +172,7 @@ TEST_F(OtherVersionTest, ABundleHasOneVersionOnly) {
 
 // Packings that share a segment, three of which a change leaves as they are.
 TEST_F(OtherVersionTest, SmallPackingsAreTakenOverFromTheSegmentThatTheyShare) {
-  constexpr uint32_t kNarrow = 256;
+  constexpr uint32_t kNarrow = 120;
   constexpr uint64_t kBytes = uint64_t{kNarrow} * kNarrow * sizeof(float);
   const auto start = [&](const std::vector<float>& factors) {
     float product = 1;
@@ -201,7 +201,7 @@ TEST_F(OtherVersionTest, SmallPackingsAreTakenOverFromTheSegmentThatTheyShare) {
 
 // Other shapes of activations, and constants that lie elsewhere in the file.
 TEST_F(OtherVersionTest, AnotherModelOfTheSameConstantsStartsWarm) {
-  constexpr uint32_t kNarrow = 256;
+  constexpr uint32_t kNarrow = 120;
   std::vector<uint8_t> bytes = constants({2, 3, 4}, kNarrow);
   const std::vector<uint32_t> widths(4, kNarrow);
   const std::vector<float> ones(kNarrow, 1.0f);

@@ -79,8 +79,10 @@ struct PackedPlace {
 // Thread-safe: each thread names its own place.
 class PackedWeights {
  public:
-  // Bytes from which on a packing is a segment of its own, which other models can share.
-  static constexpr size_t kOwnSegment = size_t{1} << 20;
+  // Bytes from which on a packing is a segment of its own, which other models can share. Those of a
+  // small language model's layers take a hundred kilobytes or more, and each of its signatures has
+  // all of them. A segment takes a file and a mapping, so tiny packings share one.
+  static constexpr size_t kOwnSegment = size_t{64} << 10;
 
   // Bytes of a segment that small packings share.
   static constexpr size_t kGroup = size_t{8} << 20;

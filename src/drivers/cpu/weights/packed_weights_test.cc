@@ -57,5 +57,29 @@ TEST_F(TakenPackingTest, AnotherSizeIsPackedAndNotCounted) {
   EXPECT_EQ(weights_.droppedPresets(), 1u);
 }
 
+// The signatures of a small language model have layers of a hundred kilobytes in common.
+TEST(SharedPackingTest, OneOfKOwnSegmentBytesIsMadeOnceInAProcess) {
+  for (const size_t size : {PackedWeights::kOwnSegment - 64, PackedWeights::kOwnSegment}) {
+    const base::Sha256Digest source =
+        base::Sha256::of({reinterpret_cast<const uint8_t*>(&size), sizeof size});
+    int filled = 0;
+    const auto pack = [&](PackedWeights& weights) {
+      return weights
+          .pack(kPlace, "TEST", &source, size,
+                [&](uint8_t* bytes) {
+                  std::memset(bytes, 5, size);
+                  ++filled;
+                })
+          .value();
+    };
+    PackedWeights one;
+    PackedWeights other;
+    const bool isOwn = size >= PackedWeights::kOwnSegment;
+    EXPECT_EQ(pack(one) == pack(other), isOwn);
+    EXPECT_EQ(filled, isOwn ? 1 : 2);
+    EXPECT_EQ(other.sharedBytes(), isOwn ? size : 0);
+  }
+}
+
 }  // namespace
 }  // namespace hearth::cpu
