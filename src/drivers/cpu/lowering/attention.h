@@ -3,6 +3,10 @@
 // of a language model.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
+#include "drivers/cpu/kernels/attention_kernel.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "ops/scaled_dot_product_attention.h"
 
@@ -16,5 +20,13 @@ struct Attention {
 
 // Adds the node; false for types other than float32.
 Result<bool> addAttention(PlanBuilder* builder, const Attention& attention);
+
+// Says which row of a mask of these dimensions each place reads; its last dimension is 1 or that of
+// the keys.
+void setMask(AttentionLayout* layout, const graph::Dimensions& mask,
+             std::vector<uint32_t> rowsByPlace);
+
+// Adds the node of an attention.
+void addAttentionNode(PlanBuilder* builder, AttentionLayout layout);
 
 }  // namespace hearth::cpu

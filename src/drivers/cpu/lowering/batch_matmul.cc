@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/attention_chain.h"
 #include "ops/batch_matmul.h"
 
 namespace hearth::cpu {
@@ -24,6 +25,8 @@ Result<bool> lowerBatchMatmul(PlanBuilder* builder) {
   if (p.isLeftTransposed ||
       builder->operand(operation.inputs[0]).type != graph::OperandType::kTensorFloat32)
     return false;
+  HEARTH_ASSIGN(const bool isAttention, addAttentionChain(builder, p));
+  if (isAttention) return true;
   const size_t rank = p.outputBatches.size();
   if (rank + 2 > XNN_MAX_TENSOR_DIMS) return false;
   const std::vector<size_t> leftBatches = extended(p.leftBatches, rank);

@@ -156,6 +156,20 @@ HEARTH_INLINE inline float softmax(const ops::AttentionParameters& p, const floa
   return static_cast<float>(1.0 / total);
 }
 
+// Weighted sums of values that are transposed, of which each element is a row of positions.
+template <typename R>
+HEARTH_INLINE inline void mixTransposed(const float* weights, size_t stride, const float* factors,
+                                        const float* values, size_t valueStride, size_t count,
+                                        size_t size, float* const* outputs, size_t rows) {
+  const float* weightRows[R::kRows];
+  for (size_t r = 0; r < R::kRows; ++r) weightRows[r] = weights + r * stride;
+  for (size_t i = 0; i < size; ++i, values += valueStride) {
+    float sums[R::kRows];
+    keyDots<R>(weightRows, values, count, sums, 1);
+    for (size_t r = 0; r < rows; ++r) outputs[r][i] = sums[r] * factors[r];
+  }
+}
+
 // Weighted sums of `columns` <= kColumns elements of the values for kRows rows, of which the first
 // `rows` are stored.
 template <typename R, bool kIsWhole>
@@ -291,16 +305,22 @@ HEARTH_INLINE inline void attendWith(const ops::AttentionParameters& p,
       });
       continue;
     }
-    const float* values = block.values + block.range.begin * block.valueStride;
+    const size_t valueStride = block.values.stride;
+    if (block.values.areTransposed) {
+      mixTransposed<R>(block.logits, stride, factors, block.values.first + block.range.begin,
+                       valueStride, count, p.valueSize, outputs, rows);
+      continue;
+    }
+    const float* values = block.values.first + block.range.begin * valueStride;
     size_t column = 0;
     for (; column + R::kColumns <= p.valueSize; column += R::kColumns) {
-      mix<R, true>(block.logits + skipped, stride, factors, values + column, block.valueStride,
-                   count, R::kColumns, outputs, rows);
+      mix<R, true>(block.logits + skipped, stride, factors, values + column, valueStride, count,
+                   R::kColumns, outputs, rows);
       for (float*& output : outputs) output += R::kColumns;
     }
     if (column < p.valueSize)
-      mix<R, false>(block.logits + skipped, stride, factors, values + column, block.valueStride,
-                    count, p.valueSize - column, outputs, rows);
+      mix<R, false>(block.logits + skipped, stride, factors, values + column, valueStride, count,
+                    p.valueSize - column, outputs, rows);
   }
 }
 
@@ -320,15 +340,22 @@ HEARTH_INLINE inline void packWith(const float* keys, size_t stride, size_t size
 }
 
 template <typename R>
-HEARTH_INLINE inline void packValuesWith(const float* values, size_t stride, size_t size,
-                                         KeyRange range, uint32_t firstPacked, size_t keys,
-                                         float* packed) {
+HEARTH_INLINE inline void packValuesWith(const AttentionValues& values, size_t size, KeyRange range,
+                                         uint32_t firstPacked, size_t keys, float* packed) {
   forValueGroups<R>(size, [&](size_t column, size_t vectors) {
     const size_t width = vectors * R::kLanes;
     const size_t columns = std::min(width, size - column);
     float* to = packed + column * paddedKeys(keys) + (range.begin - firstPacked) * width;
+    if (values.areTransposed) {
+      const size_t count = range.end - range.begin;
+      for (size_t i = 0; i < width; ++i) {
+        const float* const from = values.first + (column + i) * values.stride + range.begin;
+        for (size_t s = 0; s < count; ++s) to[s * width + i] = i < columns ? from[s] : 0.0f;
+      }
+      return;
+    }
     for (size_t s = range.begin; s < range.end; ++s, to += width) {
-      std::copy_n(values + s * stride + column, columns, to);
+      std::copy_n(values.first + s * values.stride + column, columns, to);
       std::fill(to + columns, to + width, 0.0f);
     }
   });
@@ -370,12 +397,25 @@ KeyRange seenKeys(const float* mask, size_t stride, uint32_t keys) {
   if (stride == 0) return *mask == kMasked ? KeyRange{} : KeyRange{0, keys};
   KeyRange range;
   base::onWidestVectors([&, mask]() HEARTH_INLINE {
+    constexpr uint32_t kLanes = 32;
+    float highs[kLanes];
+    std::fill_n(highs, kLanes, kMasked);
+    const uint32_t whole = keys / kLanes * kLanes;
+    for (uint32_t s = 0; s < whole; s += kLanes)
+      for (uint32_t lane = 0; lane < kLanes; ++lane)
+        highs[lane] = highs[lane] < mask[s + lane] ? mask[s + lane] : highs[lane];
+    for (uint32_t s = whole; s < keys; ++s) highs[0] = highs[0] < mask[s] ? mask[s] : highs[0];
+    float greatest = kMasked;
+    for (const float high : highs) greatest = std::max(greatest, high);
+    // The distance between neighbours may be more than kHidingDistance.
+    const float distant = greatest - kHidingDistance;
+    const float hiding = distant < greatest ? distant : std::nextafter(greatest, kMasked);
     uint32_t begin = keys;
     uint32_t end = 0;
     for (uint32_t s = 0; s < keys; ++s) {
-      const bool isSeen = mask[s] != kMasked;
-      begin = std::min(begin, isSeen ? s : keys);
-      end = std::max(end, isSeen ? s + 1 : 0);
+      const bool isHidden = mask[s] <= hiding;
+      begin = std::min(begin, isHidden ? keys : s);
+      end = std::max(end, isHidden ? 0 : s + 1);
     }
     range = {std::min(begin, end), end};
   });
@@ -394,15 +434,15 @@ void packKeys(const float* keys, size_t stride, size_t size, KeyRange range, flo
   }
 }
 
-void packValues(const float* values, size_t stride, size_t size, KeyRange range,
-                uint32_t firstPacked, size_t keys, float* packed, AttentionLevel level) {
+void packValues(const AttentionValues& values, size_t size, KeyRange range, uint32_t firstPacked,
+                size_t keys, float* packed, AttentionLevel level) {
   switch (level) {
     case AttentionLevel::kAvx512:
-      return packValuesWith<Wide>(values, stride, size, range, firstPacked, keys, packed);
+      return packValuesWith<Wide>(values, size, range, firstPacked, keys, packed);
     case AttentionLevel::kAvx2:
-      return packValuesWith<Middle>(values, stride, size, range, firstPacked, keys, packed);
+      return packValuesWith<Middle>(values, size, range, firstPacked, keys, packed);
     case AttentionLevel::kNarrow:
-      return packValuesWith<Narrow>(values, stride, size, range, firstPacked, keys, packed);
+      return packValuesWith<Narrow>(values, size, range, firstPacked, keys, packed);
   }
 }
 

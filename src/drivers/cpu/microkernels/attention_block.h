@@ -43,8 +43,16 @@ struct KeyRange {
   uint32_t end = 0;
 };
 
-// The range from the first to the last position that a row of a mask leaves; empty where it leaves
-// none. `stride` is 0 where one number masks all keys.
+// How far below the greatest number of its row a number of a mask hides its key: soft-max makes 0
+// of what lies more than 104 below the greatest, which leaves products of queries and keys that
+// differ by 16,000 room. Exporters write -45,824, the smallest numbers of float16 and float32, or
+// -infinity.
+inline constexpr float kHidingDistance = 16384.0f;
+
+// The range from the first to the last position that a row of a mask leaves: those whose number is
+// neither -infinity nor kHidingDistance or more below the greatest number of the row. Empty where
+// it leaves none, as one of -infinity does; NaN hides nothing. `stride` is 0 where one number masks
+// all keys.
 KeyRange seenKeys(const float* mask, size_t stride, uint32_t keys);
 
 // Packs the keys of `range` for a block with many rows. `keys` points to position 0, positions are
@@ -54,12 +62,20 @@ KeyRange seenKeys(const float* mask, size_t stride, uint32_t keys);
 void packKeys(const float* keys, size_t stride, size_t size, KeyRange range, float* packed,
               AttentionLevel level = attentionLevel());
 
+// The values of a group, from position 0 on.
+struct AttentionValues {
+  const float* first = nullptr;
+  // Elements from one position to the next. Where values are transposed, from one element of a
+  // value to the next, and the values of neighbouring positions are neighbours.
+  size_t stride = 0;
+  bool areTransposed = false;
+};
+
 // Packs the values of these positions, likewise: first the elements that an inner loop takes, of
 // all keys, then the next ones. `packed` has packedValuesSize(keys, size) elements and begins with
 // the position `firstPacked`.
-void packValues(const float* values, size_t stride, size_t size, KeyRange range,
-                uint32_t firstPacked, size_t keys, float* packed,
-                AttentionLevel level = attentionLevel());
+void packValues(const AttentionValues& values, size_t size, KeyRange range, uint32_t firstPacked,
+                size_t keys, float* packed, AttentionLevel level = attentionLevel());
 
 // The memory of one block. Entries for rows from `rows` on repeat the last row.
 struct AttentionBlock {
@@ -68,11 +84,10 @@ struct AttentionBlock {
   std::array<float*, kAttentionRows> outputs{};
   size_t rows = 0;
   KeyRange range;               // the masks leave no keys outside it, in any row
-  const float* keys = nullptr;  // of position 0, as `values`
-  const float* values = nullptr;
-  size_t keyStride = 0;  // elements from one position to the next, as the two below
-  size_t valueStride = 0;
-  size_t maskStride = 0;              // 0 or 1
+  const float* keys = nullptr;  // of position 0
+  AttentionValues values;
+  size_t keyStride = 0;               // elements from one position to the next
+  size_t maskStride = 0;              // the same, 0 or 1
   const float* packedKeys = nullptr;  // null: `keys` is read
   const float* packedValues = nullptr;
   uint32_t firstPacked = 0;  // the position with which packed keys and values begin

@@ -33,6 +33,7 @@ struct Shape {
   KeyRange range;        // of keys that the masks leave
   uint32_t firstPacked;  // at most range.begin
   bool isPacked;
+  bool isTransposed = false;  // of the values
 };
 
 class AttentionBlockTest : public testing::TestWithParam<Shape> {};
@@ -74,7 +75,15 @@ TEST_P(AttentionBlockTest, EachLevelIsRight) {
     std::fill_n(values.begin() + k * s.valueSize, s.valueSize, nan);
   }
   const GuardedFloats guardedKeys(keys);
+  if (s.isTransposed) {
+    const std::vector<float> whole = values;
+    for (uint32_t k = 0; k < s.keys; ++k)
+      for (uint32_t i = 0; i < s.valueSize; ++i)
+        values[i * s.keys + k] = whole[k * s.valueSize + i];
+  }
   const GuardedFloats guardedValues(values);
+  const AttentionValues theValues = {guardedValues.data(), s.isTransposed ? s.keys : s.valueSize,
+                                     s.isTransposed};
   for (int level = 0; level <= static_cast<int>(attentionLevel()); ++level) {
     const auto which = static_cast<AttentionLevel>(level);
     std::vector<float> packed(paddedKeys(s.keys) * s.size, nan);
@@ -83,8 +92,8 @@ TEST_P(AttentionBlockTest, EachLevelIsRight) {
                which);
     std::vector<float> packedValues(packedValuesSize(s.keys, s.valueSize), nan);
     if (s.isPacked)
-      packValues(guardedValues.data(), s.valueSize, s.valueSize, {s.firstPacked, s.range.end},
-                 s.firstPacked, s.keys, packedValues.data(), which);
+      packValues(theValues, s.valueSize, {s.firstPacked, s.range.end}, s.firstPacked, s.keys,
+                 packedValues.data(), which);
     std::vector<float> logits(kAttentionRows * logitsStride(s.keys));
     std::vector<float> outputs(size_t{s.rows} * s.valueSize, nan);
     AttentionBlock block;
@@ -97,9 +106,8 @@ TEST_P(AttentionBlockTest, EachLevelIsRight) {
     }
     block.range = s.range;
     block.keys = guardedKeys.data();
-    block.values = guardedValues.data();
+    block.values = theValues;
     block.keyStride = s.size;
-    block.valueStride = s.valueSize;
     block.maskStride = 1;
     block.packedKeys = s.isPacked ? packed.data() : nullptr;
     block.packedValues = s.isPacked ? packedValues.data() : nullptr;
@@ -119,7 +127,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{5, 40, 130, 40, {3, 129}, 0, true},
                     Shape{3, 17, 64, 65, {33, 34}, 1, true}, Shape{7, 7, 50, 33, {9, 50}, 9, true},
                     Shape{6, 256, 100, 128, {31, 95}, 4, true},
-                    Shape{8, 5, 33, 16, {32, 33}, 17, false}));
+                    Shape{8, 5, 33, 16, {32, 33}, 17, false},
+                    Shape{1, 64, 120, 64, {3, 120}, 0, false, true},
+                    Shape{3, 64, 50, 64, {0, 37}, 0, false, true},
+                    Shape{5, 12, 19, 33, {18, 19}, 0, false, true},
+                    Shape{8, 64, 77, 64, {5, 70}, 5, true, true},
+                    Shape{7, 9, 130, 41, {40, 130}, 17, true, true}));
 
 TEST(SeenKeys, AreFromTheFirstToTheLast) {
   const float none = -std::numeric_limits<float>::infinity();
@@ -136,8 +149,29 @@ TEST(SeenKeys, AreFromTheFirstToTheLast) {
     }
   }
   EXPECT_EQ(seenKeys(&none, 0, 5).end, 0u);
+  const float hidden = -45824.0f;
+  EXPECT_EQ(seenKeys(&hidden, 0, 5).end, 5u);
   const float zero = 0.0f;
   EXPECT_EQ(seenKeys(&zero, 0, 5).end, 5u);
+}
+
+TEST(SeenKeys, FiniteNumbersFarBelowTheGreatestHide) {
+  constexpr uint32_t kKeys = 70;
+  const float lowest = std::numeric_limits<float>::lowest();
+  struct Row {
+    float open, hidden;
+    bool isHidden;
+  };
+  for (const Row& row :
+       {Row{0.0f, -45824.0f, true}, Row{0.0f, -16384.0f, true}, Row{0.0f, -16383.0f, false},
+        Row{5.0f, -16379.0f, true}, Row{-45824.0f, -45824.0f, false}, Row{lowest, lowest, false},
+        Row{-3e38f, lowest, true}, Row{3e38f, 0.0f, true}}) {
+    std::vector<float> mask(kKeys, row.hidden);
+    std::fill(mask.begin() + 33, mask.begin() + 40, row.open);
+    const KeyRange range = seenKeys(mask.data(), 1, kKeys);
+    EXPECT_EQ(range.begin, row.isHidden ? 33u : 0u) << row.open << " " << row.hidden;
+    EXPECT_EQ(range.end, row.isHidden ? 40u : kKeys) << row.open << " " << row.hidden;
+  }
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ Status PlanBuilder::build() {
   valueOf_.resize(operandCount);
   padded_.resize(operandCount);
   consumers_.resize(operandCount);
+  producers_.resize(operandCount, UINT32_MAX);
   plan_.values.reserve(operandCount);
   plan_.nodes.reserve(subgraph_.operations.size());
   for (size_t i = 0; i < operandCount; ++i) {
@@ -88,6 +89,8 @@ Status PlanBuilder::build() {
   }
   for (uint32_t o = 0; o < subgraph_.operations.size(); ++o)
     for (uint32_t index : subgraph_.operations[o].inputs) consumers_[index].push_back(o);
+  for (uint32_t o = 0; o < subgraph_.operations.size(); ++o)
+    for (uint32_t index : subgraph_.operations[o].outputs) producers_[index] = o;
   kernels_.resize(subgraph_.operations.size());
   for (operation_ = 0; operation_ < subgraph_.operations.size(); ++operation_) {
     HEARTH_TRY(infer(subgraph_.operations[operation_]));
@@ -187,6 +190,16 @@ bool PlanBuilder::canTakeOver(uint32_t index) {
   output.dimensions = tensors_[context_.operation->outputs[0]].dimensions;
   output.hasKnownShape = true;
   return true;
+}
+
+bool PlanBuilder::hasNode(uint32_t operation) const {
+  return std::ranges::binary_search(plan_.nodes, operation, {}, &Node::operation);
+}
+
+void PlanBuilder::withdraw(const std::vector<uint32_t>& operations) {
+  withdrawn_.insert(operations.begin(), operations.end());
+  std::erase_if(plan_.nodes, [&](const Node& node) { return isWithdrawn(node.operation); });
+  for (const uint32_t operation : operations) kernels_[operation] = "none";
 }
 
 Status PlanBuilder::lower() {

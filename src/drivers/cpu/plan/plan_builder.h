@@ -151,6 +151,18 @@ class PlanBuilder {
   bool canTakeOver(uint32_t operation);
   void takeOver(uint32_t operation) { takenOver_.insert(operation); }
 
+  // The operation that writes the operand; none for inputs and constants.
+  std::optional<uint32_t> producer(uint32_t operand) const {
+    const uint32_t operation = producers_[operand];
+    return operation == UINT32_MAX ? std::nullopt : std::optional(operation);
+  }
+  // Whether an earlier operation has a node of its own.
+  bool hasNode(uint32_t operation) const;
+  // Removes the nodes of earlier operations whose results no remaining node reads, since nodes of
+  // the current one compute them by the way.
+  void withdraw(const std::vector<uint32_t>& operations);
+  bool isWithdrawn(uint32_t operation) const { return withdrawn_.contains(operation); }
+
   // The subgraphs of the current operation, if it is IF or WHILE, in the order of its inputs.
   const std::vector<std::shared_ptr<NestedGraph>>& nested() const { return nested_; }
 
@@ -172,6 +184,7 @@ class PlanBuilder {
   PackedWeights* weights_;
   std::set<uint32_t> referenceOnly_;
   std::set<uint32_t> takenOver_;  // operations whose results nodes of earlier ones write
+  std::set<uint32_t> withdrawn_;
 
   Plan plan_;
   PlanConstants constants_;
@@ -181,6 +194,7 @@ class PlanBuilder {
   std::vector<std::optional<ValueId>> valueOf_;    // by operand
   std::vector<std::optional<PaddedView>> padded_;  // by operand
   std::vector<std::vector<uint32_t>> consumers_;   // by operand
+  std::vector<uint32_t> producers_;                // by operand: UINT32_MAX: none
   std::map<std::pair<uint32_t, size_t>, std::pair<ValueId, ValueId>> quantizedRows_;
   uint32_t operation_ = 0;
   ops::OperationContext context_;
