@@ -17,7 +17,6 @@ namespace hearth::ops {
 namespace {
 
 using graph::Lifetime;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 // A model of one subgraph, all of whose shapes are declared.
