@@ -124,6 +124,8 @@ TEST(UnicodeNormalFormTest, MarksAreComposedInTheirOrder) {
   EXPECT_EQ(composed("e\u0302\u0323"), "\u1EC7");
   EXPECT_EQ(composed("\u1100\u1161\u11A8"), "\uAC01");
   EXPECT_EQ(composed("\u212B"), "\u00C5");
+  // Marks without a character before them.
+  EXPECT_EQ(composed("\u0323\u0302e\u0301"), "\u0323\u0302\u00E9");
   // Excluded from composition.
   EXPECT_EQ(composed("\u0915\u093C"), "\u0915\u093C");
   EXPECT_EQ(decomposed("\u1EC7\uAC01"), "e\u0323\u0302\u1100\u1161\u11A8");

@@ -147,10 +147,10 @@ std::string composed(std::string_view text) {
   for (size_t i = 0; i < marks.size(); ++i) {
     const Mark mark = marks[i];
     // Nothing between the two may have the same class, or be a starter.
-    const bool isNext = kept == starter + 1;
-    const bool isBlocked = !isNext && (marks[kept - 1].combiningClass == 0 ||
-                                       marks[kept - 1].combiningClass >= mark.combiningClass);
-    const uint32_t made = hasStarter && !isBlocked ? compose(marks[starter].code, mark.code) : 0;
+    const bool isBlocked = !hasStarter || (kept != starter + 1 &&
+                                           (marks[kept - 1].combiningClass == 0 ||
+                                            marks[kept - 1].combiningClass >= mark.combiningClass));
+    const uint32_t made = isBlocked ? 0 : compose(marks[starter].code, mark.code);
     if (made != 0) {
       marks[starter].code = made;
       continue;
