@@ -126,7 +126,8 @@ class CacheTest(DataTest):
 
     def testVerifyFindsAndRemovesAFlippedBit(self):
         self.start(MODELS[0])
-        segment = next((self.store / "segments").glob("*/*"))
+        segments = list((self.store / "segments").glob("*/*"))
+        segment = segments[0]
         content = bytearray(segment.read_bytes())
         content[1000] ^= 4
         segment.chmod(0o600)
@@ -134,9 +135,9 @@ class CacheTest(DataTest):
         # The warning in the log names the object.
         quiet = {**self.environment, "HEARTH_LOG": "error"}
         sentence = self.refuse(1, "cache", "verify", env=quiet)
-        self.assertIn("1 of 1 segments", sentence)
+        self.assertIn(f"1 of {len(segments)} segments", sentence)
         self.assertFalse(segment.exists())
-        self.assertEqual(self.cache("verify")["segments"], 0)
+        self.assertEqual(self.cache("verify")["segments"], len(segments) - 1)
         self.assertEqual(self.start(MODELS[0]), "cold")
         self.assertEqual(self.start(MODELS[0]), "warm")
 
