@@ -58,8 +58,8 @@ Result<void*> CacheMemory::take(const TensorInfo& tensor) {
     return fail(ErrorCode::kOutOfMemory, "There is no memory for {} bytes of the tensor {}.",
                 tensor.byteSize, tensor.name);
   size_t begin = 0;
-  while ((begin + tensor.byteSize) % page == 0 ||
-         (begin + tensor.byteSize) % page + tensor.padding > page)
+  while (begin < page && ((begin + tensor.byteSize) % page == 0 ||
+                          (begin + tensor.byteSize) % page + tensor.padding > page))
     begin += alignment;
   block = {mapping, size, static_cast<char*>(mapping) + begin, tensor.byteSize};
   return block.data;
@@ -149,7 +149,15 @@ class Session::Signature {
                 "The model has the input {}, which language models are not known to have.", name);
   }
 
+  // The execution keeps the address of what is bound, which must not move for another input.
+  static Status refuseSecond(const TensorInfo& input) {
+    return fail(ErrorCode::kUnsupported,
+                "The input {} is the second one of its kind; language models have one.",
+                input.name);
+  }
+
   Status bindIds(size_t index, const TensorInfo& input, std::vector<int32_t>* ids) {
+    if (!ids->empty()) return refuseSecond(input);
     if (input.type != HEARTH_TYPE_INT32 || input.byteSize == 0)
       return fail(ErrorCode::kUnsupported, "The input {} is not a fixed number of int32.",
                   input.name);
@@ -159,6 +167,7 @@ class Session::Signature {
   }
 
   Status bindMask(size_t index, const TensorInfo& input) {
+    if (capacity_ != 0) return refuseSecond(input);
     if (input.byteSize == 0 || input.dimensions.empty() ||
         (input.type != HEARTH_TYPE_FLOAT32 && input.type != HEARTH_TYPE_BOOL))
       return fail(ErrorCode::kUnsupported,
