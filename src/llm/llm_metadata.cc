@@ -62,18 +62,9 @@ Status readIds(const ProtobufField& field, std::vector<int32_t>* ids) {
   if (field.type == FieldType::kVarint) return addId(field.value, ids);
   if (field.type != FieldType::kBytes)
     return fail(ErrorCode::kBadData, "Field {} holds no tokens.", field.number);
-  for (MessageBytes rest = field.bytes; !rest.empty();) {
-    uint64_t value = 0;
-    unsigned shift = 0;
-    size_t used = 0;
-    do {
-      if (used == rest.size() || shift >= 64)
-        return fail(ErrorCode::kBadData, "A list of tokens ends within a number.");
-      value |= static_cast<uint64_t>(rest[used] & 0x7F) << shift;
-      shift += 7;
-    } while (rest[used++] >= 0x80);
+  for (ProtobufReader list(field.bytes); !list.isAtEnd();) {
+    HEARTH_ASSIGN(const uint64_t value, list.readVarint());
     HEARTH_TRY(addId(value, ids));
-    rest = rest.subspan(used);
   }
   return {};
 }

@@ -33,8 +33,11 @@ class ProtobufReader {
   // The next field; nothing at the message's end. Error: kBadData.
   Result<std::optional<ProtobufField>> next();
 
- private:
+  // For the bytes of a packed list, which has numbers in place of fields. Error: kBadData.
+  bool isAtEnd() const { return rest_.empty(); }
   Result<uint64_t> readVarint();
+
+ private:
   Result<uint64_t> readFixed(size_t size);
 
   std::span<const uint8_t> rest_;
