@@ -1,54 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "llm/generation.h"
 
-#include <chrono>
-#include <string>
-#include <vector>
-
-#include "llm/text_stream.h"
+#include <utility>
 
 namespace hearth::llm {
+
+Generation::Generation(Session* session, const Tokenizer& tokenizer, Sampler* sampler,
+                       GenerationOptions options)
+    : session_(*session),
+      sampler_(*sampler),
+      options_(std::move(options)),
+      stream_(tokenizer, options_.stops.texts),
+      begin_(std::chrono::steady_clock::now()) {}
+
+double Generation::elapsedMs() const {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_)
+      .count();
+}
+
+std::string Generation::end(Ending ending) {
+  isEnded_ = true;
+  result_.ending = ending;
+  result_.totalMs = elapsedMs();
+  return stream_.finish();
+}
+
+std::string Generation::cancel() {
+  return isEnded_ ? std::string() : end(Ending::kCancelled);
+}
+
+Result<std::optional<std::string>> Generation::next(const StepLimits& limits) {
+  if (isEnded_) return std::nullopt;
+  if (options_.maxTokens != 0 && answer_.size() == options_.maxTokens)
+    return end(Ending::kMaxTokens);
+  if (session_.tokens().size() == session_.context()) return end(Ending::kContext);
+  const auto logits = session_.logits(limits);
+  if (!logits) {
+    if (limits.isCancelled != nullptr && *limits.isCancelled) return end(Ending::kCancelled);
+    return std::unexpected(logits.error());
+  }
+  std::span<const float> scores = *logits;
+  if (options_.scores) {
+    scores_.assign(scores.begin(), scores.end());
+    options_.scores(scores_, answer_);
+    scores = scores_;
+  }
+  const int32_t token = sampler_.next(scores);
+  HEARTH_TRY(session_.append(std::span(&token, 1)));
+  answer_.push_back(token);
+  result_.tokens = answer_.size();
+  if (answer_.size() == 1) result_.firstTokenMs = elapsedMs();
+  if (options_.stops.endOf(answer_) != 0) return end(Ending::kStop);
+  std::string text = stream_.add(token);
+  if (stream_.isEnded()) text += end(Ending::kStop);
+  return text;
+}
 
 Result<GenerationResult> generate(Session* session, const Tokenizer& tokenizer, Sampler* sampler,
                                   const GenerationOptions& options,
                                   const std::function<bool(std::string_view)>& take) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
-  const auto elapsed = [begin] {
-    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-  };
-  GenerationResult result;
-  TextStream stream(tokenizer, options.stops.texts);
-  std::vector<int32_t> answer;
-  bool isOpen = true;
+  Generation generation(session, tokenizer, sampler, options);
   for (;;) {
-    if (options.maxTokens != 0 && answer.size() == options.maxTokens) {
-      result.ending = Ending::kMaxTokens;
-      break;
-    }
-    if (session->tokens().size() == session->context()) {
-      result.ending = Ending::kContext;
-      break;
-    }
-    HEARTH_ASSIGN(const auto logits, session->logits());
-    const int32_t token = sampler->next(logits);
-    answer.push_back(token);
-    if (answer.size() == 1) result.firstTokenMs = elapsed();
-    HEARTH_TRY(session->append(std::span(&token, 1)));
-    if (options.stops.endOf(answer) != 0) {
-      result.ending = Ending::kStop;
-      break;
-    }
-    isOpen = take(stream.add(token));
-    if (!isOpen || stream.isEnded()) {
-      result.ending = stream.isEnded() ? Ending::kStop : Ending::kCancelled;
-      break;
-    }
+    HEARTH_ASSIGN(const auto text, generation.next());
+    if (!text) return generation.result();
+    if (!take(*text)) generation.cancel();
   }
-  if (isOpen) take(stream.finish());
-  result.tokens = answer.size();
-  result.totalMs = elapsed();
-  return result;
 }
 
 }  // namespace hearth::llm

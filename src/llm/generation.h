@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
+#include "llm/step_limits.h"
 #include "llm/stop_rules.h"
+#include "llm/text_stream.h"
 #include "llm/tokenizer.h"
 
 namespace hearth::llm {
@@ -18,18 +25,56 @@ enum class Ending { kStop, kMaxTokens, kContext, kCancelled };
 struct GenerationOptions {
   size_t maxTokens = 0;  // 0 = as many as the context has room for
   StopRules stops;
+  // Changes the scores of the next token before it is chosen: a copy of them, one for each token.
+  // Called with the tokens of the answer so far. What it throws leaves next().
+  std::function<void(std::span<float>, std::span<const int32_t>)> scores;
 };
 
 struct GenerationResult {
   Ending ending = Ending::kStop;
   size_t tokens = 0;        // that were chosen, with those that ended the answer
-  double firstTokenMs = 0;  // from the call to the first token
-  double totalMs = 0;
+  double firstTokenMs = 0;  // from the beginning to the first token
+  double totalMs = 0;       // and to the last one
 };
 
-// Continues the session's text, which has at least one token. Calls `take` with each piece of the
-// answer, whole characters or nothing, after each token; where it returns false the answer ends.
-// The tokens become part of the session's text. Errors: those of Session::logits().
+// Continues a session's text, which has at least one token, token by token. The tokens become part
+// of the text. Session, tokenizer and sampler must outlive it, and nothing else may change the
+// session meanwhile. Used by one thread at a time.
+class Generation {
+ public:
+  Generation(Session* session, const Tokenizer& tokenizer, Sampler* sampler,
+             GenerationOptions options);
+
+  // Chooses a token. Returns the text that is certain now, whole characters or nothing; no value
+  // when the answer has ended. Errors: those of Session::logits(), after which it may go on. A
+  // computation that `limits` cancel ends the answer.
+  Result<std::optional<std::string>> next(const StepLimits& limits = {});
+
+  // Ends the answer. Returns the rest of its text.
+  std::string cancel();
+
+  bool isEnded() const { return isEnded_; }
+  const GenerationResult& result() const { return result_; }
+  // What has been chosen.
+  std::span<const int32_t> tokens() const { return answer_; }
+
+ private:
+  std::string end(Ending ending);
+  double elapsedMs() const;
+
+  Session& session_;
+  Sampler& sampler_;
+  GenerationOptions options_;
+  TextStream stream_;
+  std::vector<int32_t> answer_;
+  std::vector<float> scores_;
+  GenerationResult result_;
+  bool isEnded_ = false;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+// Generates a whole answer. Calls `take` with each piece of its text; where it returns false the
+// answer ends. Errors: those of Session::logits().
 Result<GenerationResult> generate(Session* session, const Tokenizer& tokenizer, Sampler* sampler,
                                   const GenerationOptions& options,
                                   const std::function<bool(std::string_view)>& take);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <set>
 #include <utility>
@@ -65,11 +66,26 @@ Result<void*> CacheMemory::take(const TensorInfo& tensor) {
   return block.data;
 }
 
+void CacheMemory::copyTo(CacheMemory* to) const {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const std::vector<char> zeros(page);
+  for (const auto& [name, block] : blocks_) {
+    const Block& other = to->blocks_.at(name);
+    const auto* const source = static_cast<const char*>(block.data);
+    auto* const target = static_cast<char*>(other.data);
+    for (size_t begin = 0; begin < block.bytes; begin += page) {
+      const size_t bytes = std::min<size_t>(page, block.bytes - begin);
+      if (std::memcmp(source + begin, zeros.data(), bytes) != 0)
+        std::memcpy(target + begin, source + begin, bytes);
+    }
+  }
+}
+
 // One signature with the memory of its inputs.
 class Session::Signature {
  public:
-  Signature(Compilation compilation)
-      : compilation_(std::move(compilation)), execution_(compilation_.createExecution()) {}
+  explicit Signature(const Compilation& compilation)
+      : compilation_(compilation), execution_(compilation.createExecution()) {}
 
   Status bind(CacheMemory* caches, std::vector<float>* logits) {
     const std::vector<TensorInfo> inputs = compilation_.inputs();
@@ -108,11 +124,10 @@ class Session::Signature {
   bool hasLogits() const { return hasLogits_; }
   size_t vocabularySize() const { return vocabularySize_; }
   bool hasCache() const { return hasCache_; }
-  const Compilation& compilation() const { return compilation_; }
 
   // Computes tokens, the first of them at `position`. What the signature takes beyond them is
   // filled up: the caches get entries there that are overwritten before they are seen.
-  void run(std::span<const int32_t> tokens, size_t position) {
+  void run(std::span<const int32_t> tokens, size_t position, const StepLimits& limits) {
     for (size_t i = 0; i < tokens_.size(); ++i) {
       tokens_[i] = i < tokens.size() ? tokens[i] : 0;
       if (i < positions_.size()) positions_[i] = static_cast<int32_t>(position + i);
@@ -130,7 +145,9 @@ class Session::Signature {
                   uint8_t{0});
       }
     }
-    execution_.run();
+    if (!limits.deadline) return execution_.run();
+    const Clock::duration left = *limits.deadline - Clock::now();
+    execution_.run(std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(1)));
   }
 
  private:
@@ -212,7 +229,7 @@ class Session::Signature {
   }
 
  private:
-  Compilation compilation_;
+  const Compilation& compilation_;
   std::vector<int32_t> tokens_;
   std::vector<int32_t> positions_;
   std::vector<float> numbers_;     // the mask, if it is one of numbers,
@@ -227,36 +244,34 @@ class Session::Signature {
   Execution execution_;  // uses the memory above
 };
 
-Session::Session(Model model) : model_(std::move(model)) {}
+Session::Session(std::shared_ptr<const CompiledModel> model) : model_(std::move(model)) {}
 Session::~Session() = default;
 
-Result<std::unique_ptr<Session>> Session::create(Model model, const SessionOptions& options) {
+Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const CompiledModel> model,
+                                                 size_t context) {
   std::unique_ptr<Session> session(new Session(std::move(model)));
-  HEARTH_TRY(returned([&] { return session->prepare(options); }));
+  HEARTH_TRY(returned([&] { return session->prepare(context); }));
   return session;
 }
 
-Status Session::prepare(const SessionOptions& options) {
-  std::map<size_t, std::string> prefills;
-  std::vector<size_t> lengths;
-  bool hasDecode = false;
-  for (const std::string& key : model_.signatureKeys()) {
-    hasDecode = hasDecode || key == "decode";
-    constexpr std::string_view kPrefix = "prefill_";
-    if (!key.starts_with(kPrefix)) continue;
-    size_t length = 0;
-    for (size_t i = kPrefix.size(); i < key.size() && key[i] >= '0' && key[i] <= '9'; ++i)
-      length = std::min(length * 10 + static_cast<size_t>(key[i] - '0'), kMaxContext);
-    if (length > 1 && prefills.emplace(length, key).second) lengths.push_back(length);
-  }
-  if (!hasDecode)
-    return fail(ErrorCode::kUnsupported,
-                "The model has no signature decode, as language models have.");
-  std::vector<std::string> keys = {"decode"};
-  for (const size_t length : usefulLengths(std::move(lengths))) keys.push_back(prefills[length]);
-  std::vector<Compilation> compilations = model_.compileSignatures(keys, options.compile);
-  for (Compilation& compilation : compilations) {
-    auto signature = std::make_unique<Signature>(std::move(compilation));
+Result<std::unique_ptr<Session>> Session::create(Model model, const SessionOptions& options) {
+  HEARTH_ASSIGN(auto compiled, CompiledModel::create(std::move(model), options.compile));
+  return create(std::move(compiled), options.context);
+}
+
+Result<std::unique_ptr<Session>> Session::fork() const {
+  HEARTH_ASSIGN(std::unique_ptr<Session> session, create(model_, context_));
+  caches_.copyTo(&session->caches_);
+  session->logits_ = logits_;
+  session->tokens_ = tokens_;
+  session->computed_ = computed_;
+  session->hasLogits_ = hasLogits_;
+  return session;
+}
+
+Status Session::prepare(size_t context) {
+  for (const Compilation& compilation : model_->signatures()) {
+    auto signature = std::make_unique<Signature>(compilation);
     HEARTH_TRY(signature->bind(&caches_, &logits_));
     const size_t length = signature->length();
     if (length != 1) lengths_.push_back(length);
@@ -273,7 +288,7 @@ Status Session::prepare(const SessionOptions& options) {
       return fail(ErrorCode::kUnsupported, "The model has no caches that it reads and writes.");
     if (signature->capacity() != 0) context_ = std::min(context_, signature->capacity());
   }
-  if (options.context != 0) context_ = std::min(context_, options.context);
+  if (context != 0) context_ = std::min(context_, context);
   if (context_ == kMaxContext)
     return fail(ErrorCode::kUnsupported, "Nothing says how many tokens the model has room for.");
   return {};
@@ -284,7 +299,7 @@ size_t Session::vocabularySize() const {
 }
 
 StartReport Session::startReport() const {
-  return signatures_.at(1)->compilation().startReport();
+  return model_->signatures().front().startReport();
 }
 
 Status Session::append(std::span<const int32_t> tokens) {
@@ -319,10 +334,25 @@ Result<size_t> Session::replace(std::span<const int32_t> tokens) {
   return computed_;
 }
 
-Status Session::compute(size_t begin, size_t count, size_t length) {
+Status Session::rewind(size_t count) {
+  if (count > tokens_.size())
+    return fail(ErrorCode::kBadData, "The text has {} tokens; {} of them cannot be kept.",
+                tokens_.size(), count);
+  if (count == tokens_.size()) return {};
+  tokens_.resize(count);
+  computed_ = std::min(computed_, count);
+  hasLogits_ = false;
+  return {};
+}
+
+Status Session::compute(size_t begin, size_t count, size_t length, const StepLimits& limits) {
+  if (limits.isCancelled != nullptr && *limits.isCancelled)
+    return fail(ErrorCode::kMissedDeadlineTransient, "The computation is cancelled.");
   const Clock::time_point start = Clock::now();
+  if (limits.deadline && start >= *limits.deadline)
+    return fail(ErrorCode::kMissedDeadlineTransient, "The time for the computation is over.");
   HEARTH_TRY(returned([&]() -> Status {
-    signatures_.at(length)->run(std::span(tokens_).subspan(begin, count), begin);
+    signatures_.at(length)->run(std::span(tokens_).subspan(begin, count), begin, limits);
     return {};
   }));
   (length == 1 ? counts_.decodeMs : counts_.prefillMs) += millisecondsSince(start);
@@ -330,7 +360,7 @@ Status Session::compute(size_t begin, size_t count, size_t length) {
   return {};
 }
 
-Result<std::span<const float>> Session::logits() {
+Result<std::span<const float>> Session::logits(const StepLimits& limits) {
   if (tokens_.empty()) return fail(ErrorCode::kBadState, "The text is empty.");
   if (!hasLogits_) {
     // The last token is decoded, which gives the scores, even if it was computed before.
@@ -340,12 +370,12 @@ Result<std::span<const float>> Session::logits() {
       size_t capacity = context_;
       if (const size_t room = signatures_.at(1)->capacity(); room != 0) capacity = room;
       for (const Chunk& chunk : planPrefill(lengths_, last - begin, begin, capacity)) {
-        HEARTH_TRY(compute(begin, chunk.tokens, chunk.length));
+        HEARTH_TRY(compute(begin, chunk.tokens, chunk.length, limits));
         begin += chunk.tokens;
         computed_ = begin;
       }
     }
-    HEARTH_TRY(compute(last, 1, 1));
+    HEARTH_TRY(compute(last, 1, 1, limits));
     computed_ = tokens_.size();
     hasLogits_ = true;
   }

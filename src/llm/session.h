@@ -11,6 +11,8 @@
 
 #include "base/result.h"
 #include "hearth/hearth.hpp"
+#include "llm/compiled_model.h"
+#include "llm/step_limits.h"
 
 namespace hearth::llm {
 
@@ -34,6 +36,9 @@ class CacheMemory {
   // place. Errors: kBadData when it was asked for with another size, kOutOfMemory.
   Result<void*> take(const TensorInfo& tensor);
 
+  // Copies what the tensors hold; `to` has them all, too. Pages of zeros stay untouched there.
+  void copyTo(CacheMemory* to) const;
+
  private:
   struct Block {
     void* mapping = nullptr;
@@ -56,9 +61,15 @@ class Session {
     double decodeMs = 0;
   };
 
-  // Compiles the signatures. Errors: kUnsupported for a model whose inputs are not known, and those
-  // of a compilation.
+  // `context`: the most tokens that the text may have; 0 = as many as the model has room for.
+  // Errors: kUnsupported for a model whose inputs are not known, and kOutOfMemory.
+  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const CompiledModel> model,
+                                                 size_t context);
+  // Compiles the signatures for this session alone. Errors: those of CompiledModel::create(), too.
   static Result<std::unique_ptr<Session>> create(Model model, const SessionOptions& options);
+
+  // Another session with the same text, computed as far as this one. Errors: those of create().
+  Result<std::unique_ptr<Session>> fork() const;
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -77,9 +88,13 @@ class Session {
   // Returns how many tokens that is. Errors as of append().
   Result<size_t> replace(std::span<const int32_t> tokens);
 
+  // Drops all tokens but the first `count`. Error: kBadData when there are fewer.
+  Status rewind(size_t count);
+
   // Computes what is not computed yet, and returns the score of each token as the next one. Valid
-  // until the next call; the text has at least one token. Errors: those of an execution.
-  Result<std::span<const float>> logits();
+  // until the next call; the text has at least one token. Errors: those of an execution;
+  // kMissedDeadlineTransient when a limit ends the computation: another call goes on with it.
+  Result<std::span<const float>> logits(const StepLimits& limits = {});
 
   const Counts& counts() const { return counts_; }
   // How the model was made ready: the report of `decode`.
@@ -88,12 +103,11 @@ class Session {
  private:
   class Signature;
 
-  explicit Session(Model model);
-  Status prepare(const SessionOptions& options);
-  Status addSignature(Compilation compilation, const CompileOptions& options);
-  Status compute(size_t begin, size_t count, size_t length);
+  explicit Session(std::shared_ptr<const CompiledModel> model);
+  Status prepare(size_t context);
+  Status compute(size_t begin, size_t count, size_t length, const StepLimits& limits);
 
-  Model model_;
+  std::shared_ptr<const CompiledModel> model_;
   CacheMemory caches_;
   std::vector<float> logits_;
   std::vector<int32_t> tokens_;

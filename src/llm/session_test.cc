@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -139,6 +141,59 @@ TEST_F(SessionTest, WhatDoesNotFitIsRefused) {
   ASSERT_TRUE(session_->append(encode("one two")));
   EXPECT_FALSE(session_->replace(tokens));
   EXPECT_EQ(session_->tokens(), encode("one two"));
+}
+
+TEST_F(SessionTest, AForkGoesOnByItself) {
+  ASSERT_TRUE(session_->append(encode("<|im_start|>one two three four")));
+  const std::vector<float> first = logits();
+  const auto fork = session_->fork();
+  ASSERT_TRUE(fork) << fork.error().toString();
+  EXPECT_EQ((*fork)->tokens(), session_->tokens());
+  const int32_t next = encode(" five").front();
+  ASSERT_TRUE(session_->append(std::span(&next, 1)));
+  const std::vector<float> longer = logits();
+  const auto same = (*fork)->logits();
+  ASSERT_TRUE(same);
+  EXPECT_TRUE(std::ranges::equal(*same, first));
+  EXPECT_EQ((*fork)->counts().decoded, 0);  // the caches came along
+  ASSERT_TRUE((*fork)->append(std::span(&next, 1)));
+  const auto theirs = (*fork)->logits();
+  ASSERT_TRUE(theirs);
+  EXPECT_TRUE(std::ranges::equal(*theirs, longer));
+}
+
+TEST_F(SessionTest, WhatIsRewoundIsForgotten) {
+  const std::vector<int32_t> tokens = encode("<|im_start|>one two three four");
+  ASSERT_TRUE(session_->append(tokens));
+  const std::vector<float> first = logits();
+  ASSERT_TRUE(session_->append(encode(" five six")));
+  logits();
+  ASSERT_TRUE(session_->rewind(tokens.size()));
+  EXPECT_EQ(session_->tokens(), tokens);
+  EXPECT_EQ(logits(), first);
+  EXPECT_FALSE(session_->rewind(tokens.size() + 1));
+  ASSERT_TRUE(session_->rewind(0));
+  EXPECT_FALSE(session_->logits());
+}
+
+TEST_F(SessionTest, LimitsEndAComputationThatMayGoOn) {
+  const std::vector<int32_t> tokens = encode("<|im_start|>one two three four");
+  ASSERT_TRUE(session_->append(tokens));
+  const std::vector<float> expected = logits();
+  ASSERT_TRUE(session_->replace({}));
+  ASSERT_TRUE(session_->append(tokens));
+  std::atomic<bool> isCancelled = true;
+  StepLimits limits;
+  limits.isCancelled = &isCancelled;
+  const auto cancelled = session_->logits(limits);
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code(), ErrorCode::kMissedDeadlineTransient);
+  limits.isCancelled = nullptr;
+  limits.deadline = std::chrono::steady_clock::now();
+  const auto late = session_->logits(limits);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), ErrorCode::kMissedDeadlineTransient);
+  EXPECT_EQ(logits(), expected);
 }
 
 // Greedy tokens of LiteRT-LM, given as the text before each: one step of another rounding does not

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "hearth/hearth.hpp"
+
+namespace hearth::llm {
+
+// A language model whose signatures are ready to run: `decode` and those of `prefill…` that are
+// worth having. All sessions of a process share it. Immutable; thread-safe.
+class CompiledModel {
+ public:
+  // `options` says nothing of signatures and shapes. Errors: kUnsupported for a model without
+  // `decode`, and those of a compilation.
+  static Result<std::shared_ptr<const CompiledModel>> create(Model model,
+                                                             const CompileOptions& options);
+
+  // `decode` is the first.
+  const std::vector<Compilation>& signatures() const { return signatures_; }
+
+ private:
+  explicit CompiledModel(Model model) : model_(std::move(model)) {}
+  Status compile(const CompileOptions& options);
+
+  Model model_;
+  std::vector<Compilation> signatures_;
+};
+
+}  // namespace hearth::llm
