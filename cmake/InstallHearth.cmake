@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where, and the CMake packages `hearth` (target hearth::hearth) and
-# `neuralnetworks`. All that is installed may be moved together.
+# What `cmake --install` puts where, and the CMake packages `hearth` (targets hearth::hearth and
+# hearth::hearth_llm) and `neuralnetworks`. All that is installed may be moved together.
 #
 # With HEARTH_SYSTEM_LAYOUT the loader finds the libraries that others link by itself, those that only
 # ours load lie in a folder of their own, and the Python package is where Debian's Python looks.
@@ -62,6 +62,22 @@ if(TARGET hearth)
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
     INSTALL_RPATH ${hearth_private_rpath})
   hearth_install_library(hearth hearth::)
+endif()
+
+# With the headers and the CMake package of libhearth.so: hearth::hearth_llm.
+if(TARGET hearth_llm_shared)
+  set_target_properties(hearth_llm_shared PROPERTIES
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  if(NOT HEARTH_SYSTEM_LAYOUT)
+    set_target_properties(hearth_llm_shared PROPERTIES INSTALL_RPATH $ORIGIN)
+  endif()
+  install(TARGETS hearth_llm_shared EXPORT hearthTargets
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/hearth_llm.pc.in
+                 ${CMAKE_BINARY_DIR}/generated/hearth_llm.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/generated/hearth_llm.pc
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
 # What programs name to LiteRT, so it has no version in its name either.

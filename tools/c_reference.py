@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes docs/c-reference.md of the declarations and comments in include/hearth/hearth.h.
+"""Makes docs/c-reference.md and docs/llm-c-reference.md of the declarations and comments in
+include/hearth/hearth.h and include/hearth/hearth_llm.h.
 
-    c_reference.py            writes the page
-    c_reference.py --check    exit code 1 if the page is not what would be written
+    c_reference.py            writes the pages
+    c_reference.py --check    exit code 1 if a page is not what would be written
 
 A line // --- TITLE --- begins a section. A comment belongs to the declarations that follow it without
 a blank line or another comment between them; they are one entry. Other declarations without a
@@ -18,8 +19,10 @@ from dataclasses import dataclass, field
 
 import checkout
 
-HEADER = "include/hearth/hearth.h"
-PAGE = "docs/c-reference.md"
+FOLDER = "include/hearth"
+# The header of each page, and the page's title.
+PAGES = {"docs/c-reference.md": ("hearth.h", "C reference"),
+         "docs/llm-c-reference.md": ("hearth_llm.h", "C reference of language models")}
 SECTION = re.compile(r"// --- (.+?) -+")
 EXPORT = "HEARTH_EXPORT "
 # The name that a declaration declares.
@@ -86,12 +89,12 @@ def parse(text):
     head, _, rest = text.partition("\n#pragma once\n")
     lines = head.split("\n")
     if not lines[0].startswith("// SPDX") or not all(line.startswith("//") for line in lines):
-        raise Malformed(f"{HEADER} does not begin with a comment and #pragma once.")
+        raise Malformed("The header does not begin with a comment and #pragma once.")
     introduction = [uncommented(line) for line in lines[1:]]
     _, begin, rest = rest.partition('extern "C" {\n#endif\n')
     body, end, _ = rest.partition("\n#ifdef __cplusplus\n}")
     if not begin or not end:
-        raise Malformed(f'{HEADER} has no part in extern "C".')
+        raise Malformed('The header has no part in extern "C".')
 
     sections, comment, isJoined = [Section("Version")], [], False
     lines = iter(body.split("\n"))
@@ -157,19 +160,20 @@ def linkedPlain(text, linked):
     return PATH.sub(r"[\1](\1)", WORD.sub(linked, text))
 
 
-def page(text):
+def page(text, header="hearth.h", title="C reference"):
     """The page of a header."""
     introduction, sections = parse(text)
+    sections = [section for section in sections if section.entries or section.comment]
     setAnchors([entry for section in sections for entry in section.entries])
     anchors = {name: entry.anchor
                for section in sections for entry in section.entries for name in entry.names()}
     # Lists stand behind a blank line.
     head = re.sub(r"(?m)^(?!- |  )(.*:)\n- ", r"\1\n\n- ", prose(introduction, anchors))
     parts = [
-        "# C reference\n",
-        f"<!-- tools/c_reference.py makes this page of {HEADER}. -->\n",
-        head.replace("hearth.hpp", "[`hearth.hpp`](../include/hearth/hearth.hpp)", 1) + "\n",
-        f"The declarations below are those of [`hearth.h`](../{HEADER}); "
+        f"# {title}\n",
+        f"<!-- tools/c_reference.py makes this page of {FOLDER}/{header}. -->\n",
+        head.replace("hearth.hpp", f"[`hearth.hpp`](../{FOLDER}/hearth.hpp)", 1) + "\n",
+        f"The declarations below are those of [`{header}`](../{FOLDER}/{header}); "
         "[`examples`](../examples) has programs in C and C++.\n"]
     for section in sections:
         links = ", ".join(f"[`{name}`](#{anchors[name]})"
@@ -192,14 +196,17 @@ def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
     isCheck = parser.parse_args(words).check
-    path = checkout.ROOT / PAGE
-    made = page((checkout.ROOT / HEADER).read_text(encoding="utf-8"))
-    if path.exists() and path.read_text(encoding="utf-8") == made:
-        return 0
-    if isCheck:
-        return checkout.report([f"{PAGE} is not what {HEADER} says; tools/c_reference.py writes it."])
-    path.write_text(made, encoding="utf-8")
-    return 0
+    wrong = []
+    for name, (header, title) in PAGES.items():
+        path = checkout.ROOT / name
+        made = page((checkout.ROOT / FOLDER / header).read_text(encoding="utf-8"), header, title)
+        if path.exists() and path.read_text(encoding="utf-8") == made:
+            continue
+        if isCheck:
+            wrong.append(f"{name} is not what {header} says; tools/c_reference.py writes it.")
+        else:
+            path.write_text(made, encoding="utf-8")
+    return checkout.report(wrong) if wrong else 0
 
 
 if __name__ == "__main__":

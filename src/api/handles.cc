@@ -2,6 +2,9 @@
 #include "api/handles.h"
 
 #include <cstdlib>
+#include <cstring>
+
+#include "api/reported_error.h"
 
 namespace hearth::api {
 
@@ -14,10 +17,6 @@ hearth_status report(const Error& error, hearth_error** out) noexcept {
     *out = nullptr;
   }
   return code;
-}
-
-std::unexpected<Error> nullArgument(const char* name) {
-  return fail(ErrorCode::kUnexpectedNull, "The argument {} is a null pointer.", name);
 }
 
 char* copyString(const std::string& text) {
@@ -86,6 +85,10 @@ const char* hearth_error_message(const hearth_error* error) {
 }
 void hearth_error_free(hearth_error* error) {
   delete error;
+}
+
+hearth_status hearth_report_error(hearth_status code, const char* message, hearth_error** error) {
+  return hearth::api::report(hearth::Error(static_cast<hearth::ErrorCode>(code), message), error);
 }
 
 void hearth_string_free(char* string) {

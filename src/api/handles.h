@@ -2,16 +2,15 @@
 // The objects behind the opaque handles of hearth.h, and how its functions report errors.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "base/c_interface.h"
 #include "base/caught.h"
 #include "base/result.h"
 #include "frontends/tflite/model_file.h"
@@ -83,8 +82,6 @@ namespace hearth::api {
 
 // Returns the error's code and, unless `out` is null, stores an error object in *out.
 hearth_status report(const Error& error, hearth_error** out) noexcept;
-// A kUnexpectedNull error that names the argument.
-std::unexpected<Error> nullArgument(const char* name);
 
 // Runs the body of an API function. Its Status, or the exception that it throws, becomes the return
 // value and the error object (null for success).
@@ -95,42 +92,9 @@ hearth_status guarded(hearth_error** out, Body body) noexcept {
   return status ? HEARTH_OK : report(status.error(), out);
 }
 
-// Fills a structure that begins with the caller's `size`: writes the bytes that both sides know and
-// sets `size` to their number. kBadData for a size that was not set.
-template <typename Info>
-Status fillSized(Info* to, Info from) {
-  if (to == nullptr) return nullArgument("info");
-  if (to->size < sizeof(to->size))
-    return fail(ErrorCode::kBadData, "The structure's size is {}; it is not set.", to->size);
-  from.size = std::min(to->size, sizeof(Info));
-  std::memcpy(to, &from, from.size);
-  return {};
-}
-
-// An upper bound of the sizes of all versions of all structures: a larger `size` was not set.
-inline constexpr size_t kMostStructureBytes = 4096;
-
-// Reads the bytes that both sides know of such a structure into `to`, which holds the default
-// values. Bytes that only the caller knows must be zero. `least` is the size of the first version.
-template <typename Info>
-Status readSized(const Info& from, size_t least, const char* what, Info* to) {
-  if (from.size < least)
-    return fail(ErrorCode::kBadData, "The {} have size {}; the least is {}.", what, from.size,
-                least);
-  if (from.size > kMostStructureBytes)
-    return fail(ErrorCode::kBadData, "The {} have size {}, above the most, {}; it is not set.",
-                what, from.size, kMostStructureBytes);
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(&from);
-  const size_t known = std::min(from.size, sizeof(Info));
-  if (std::any_of(bytes + known, bytes + from.size, [](uint8_t byte) { return byte != 0; }))
-    return fail(ErrorCode::kBadData,
-                "The {} have size {} and ask for something behind byte {}, of which this library "
-                "does not know.",
-                what, from.size, known);
-  std::memcpy(to, bytes, known);
-  to->size = sizeof(Info);
-  return {};
-}
+using base::fillSized;
+using base::nullArgument;
+using base::readSized;
 
 inline double millisecondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hearth/hearth.h"
+#include "hearth/hearth_llm.h"
 
 #define EXPECT(condition)                                     \
   do {                                                        \
@@ -21,17 +22,23 @@ static void onMessage(hearth_log_level level, const char* message, void* user) {
 
 int main(void) {
   hearth_compile_options options = HEARTH_COMPILE_OPTIONS_INIT;
+  hearth_llm_options languageOptions = HEARTH_LLM_OPTIONS_INIT;
+  hearth_llm_answer_options answerOptions = HEARTH_LLM_ANSWER_OPTIONS_INIT;
   hearth_model* model = NULL;
   hearth_error* error = NULL;
   int messages = 0;
 
   EXPECT(strlen(hearth_version()) > 0);
   EXPECT(options.size == sizeof(options));
+  EXPECT(languageOptions.size == sizeof(languageOptions));
+  EXPECT(answerOptions.temperature < 0);
   EXPECT(options.priority == HEARTH_PRIORITY_MEDIUM);
   EXPECT(hearth_version_number() == HEARTH_VERSION_NUMBER);
   memset(&options, 0xFF, sizeof(options));
   hearth_compile_options_init(&options, sizeof(options));
   EXPECT(options.size == sizeof(options));
+  EXPECT(languageOptions.size == sizeof(languageOptions));
+  EXPECT(answerOptions.temperature < 0);
   EXPECT(options.priority == HEARTH_PRIORITY_MEDIUM);
   EXPECT(options.store == NULL);
 

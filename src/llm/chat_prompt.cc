@@ -53,20 +53,20 @@ std::string without(std::string_view text, std::string_view mark) {
 
 }  // namespace
 
+Result<std::vector<int32_t>> startTokens(const LlmMetadata& metadata, const Tokenizer& tokenizer) {
+  if (!metadata.startToken) return std::vector<int32_t>();
+  if (!metadata.startToken->ids.empty()) return metadata.startToken->ids;
+  return tokenizer.encode(metadata.startToken->text, SpecialTokens::kAreParsed);
+}
+
 Result<ChatPrompt> ChatPrompt::create(const LlmMetadata& metadata, const Tokenizer& tokenizer,
                                       std::string_view chatTemplate) {
   ChatPrompt prompt(tokenizer);
   const auto textOf = [&](const TokenSequence& sequence) {
     return sequence.ids.empty() ? sequence.text : tokenizer.decode(sequence.ids, true);
   };
-  if (metadata.startToken) {
-    prompt.startText_ = textOf(*metadata.startToken);
-    prompt.startTokens_ = metadata.startToken->ids;
-    if (prompt.startTokens_.empty()) {
-      HEARTH_ASSIGN(prompt.startTokens_,
-                    tokenizer.encode(prompt.startText_, SpecialTokens::kAreParsed));
-    }
-  }
+  HEARTH_ASSIGN(prompt.startTokens_, llm::startTokens(metadata, tokenizer));
+  if (metadata.startToken) prompt.startText_ = textOf(*metadata.startToken);
   if (!metadata.stopTokens.empty()) prompt.endText_ = textOf(metadata.stopTokens.front());
   if (chatTemplate.empty()) chatTemplate = metadata.chatTemplate;
   if (!chatTemplate.empty()) {

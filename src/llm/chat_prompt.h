@@ -20,6 +20,9 @@ struct ChatMessage {
   std::string content;
 };
 
+// The tokens that stand before a text; none where the model has none.
+Result<std::vector<int32_t>> startTokens(const LlmMetadata& metadata, const Tokenizer& tokenizer);
+
 // Makes the tokens of a conversation, by a Jinja template or, where a model has none, by what its
 // metadata puts before and behind each message. The tokenizer must outlive it. Immutable;
 // thread-safe.

@@ -29,24 +29,39 @@ std::string Generation::cancel() {
   return isEnded_ ? std::string() : end(Ending::kCancelled);
 }
 
+// What ends the answer before another token is chosen.
+std::optional<Ending> Generation::endBefore(const StepLimits& limits) const {
+  if (limits.isCancelled != nullptr && *limits.isCancelled) return Ending::kCancelled;
+  if (options_.maxTokens != 0 && answer_.size() == options_.maxTokens) return Ending::kMaxTokens;
+  if (session_.tokens().size() == session_.context()) return Ending::kContext;
+  return std::nullopt;
+}
+
+Result<std::span<float>> Generation::scores(const StepLimits& limits) {
+  // next() says how it ends.
+  if (isEnded_ || endBefore(limits)) return std::span<float>();
+  if (scores_.empty()) {
+    HEARTH_ASSIGN(const auto logits, session_.logits(limits));
+    scores_.assign(logits.begin(), logits.end());
+  }
+  return scores_;
+}
+
 Result<std::optional<std::string>> Generation::next(const StepLimits& limits) {
   if (isEnded_) return std::nullopt;
-  if (options_.maxTokens != 0 && answer_.size() == options_.maxTokens)
-    return end(Ending::kMaxTokens);
-  if (session_.tokens().size() == session_.context()) return end(Ending::kContext);
-  const auto logits = session_.logits(limits);
-  if (!logits) {
-    if (limits.isCancelled != nullptr && *limits.isCancelled) return end(Ending::kCancelled);
-    return std::unexpected(logits.error());
-  }
-  std::span<const float> scores = *logits;
-  if (options_.scores) {
-    scores_.assign(scores.begin(), scores.end());
-    options_.scores(scores_, answer_);
-    scores = scores_;
+  if (const auto ending = endBefore(limits)) return end(*ending);
+  std::span<const float> scores = scores_;
+  if (scores.empty()) {
+    const auto logits = session_.logits(limits);
+    if (!logits) {
+      if (limits.isCancelled != nullptr && *limits.isCancelled) return end(Ending::kCancelled);
+      return std::unexpected(logits.error());
+    }
+    scores = *logits;
   }
   const int32_t token = sampler_.next(scores);
   HEARTH_TRY(session_.append(std::span(&token, 1)));
+  scores_.clear();
   answer_.push_back(token);
   result_.tokens = answer_.size();
   if (answer_.size() == 1) result_.firstTokenMs = elapsedMs();

@@ -25,9 +25,6 @@ enum class Ending { kStop, kMaxTokens, kContext, kCancelled };
 struct GenerationOptions {
   size_t maxTokens = 0;  // 0 = as many as the context has room for
   StopRules stops;
-  // Changes the scores of the next token before it is chosen: a copy of them, one for each token.
-  // Called with the tokens of the answer so far. What it throws leaves next().
-  std::function<void(std::span<float>, std::span<const int32_t>)> scores;
 };
 
 struct GenerationResult {
@@ -50,6 +47,10 @@ class Generation {
   // computation that `limits` cancel ends the answer.
   Result<std::optional<std::string>> next(const StepLimits& limits = {});
 
+  // A copy of the scores of the next token, which the caller may change: next() chooses by them.
+  // Empty when the answer has ended. Valid until next(). Errors as of next().
+  Result<std::span<float>> scores(const StepLimits& limits = {});
+
   // Ends the answer. Returns the rest of its text.
   std::string cancel();
 
@@ -60,6 +61,7 @@ class Generation {
 
  private:
   std::string end(Ending ending);
+  std::optional<Ending> endBefore(const StepLimits& limits) const;
   double elapsedMs() const;
 
   Session& session_;
@@ -67,7 +69,7 @@ class Generation {
   GenerationOptions options_;
   TextStream stream_;
   std::vector<int32_t> answer_;
-  std::vector<float> scores_;
+  std::vector<float> scores_;  // of the caller, for the next token; else empty
   GenerationResult result_;
   bool isEnded_ = false;
   std::chrono::steady_clock::time_point begin_;

@@ -8,6 +8,27 @@
 
 namespace hearth::llm {
 
+SamplerOptions samplerOptions(const LlmMetadata& metadata, const SamplerChoice& choice) {
+  using Type = SamplerParameters::Type;
+  SamplerOptions options;
+  if (const auto& own = metadata.sampler;
+      own && (own->type == Type::kTopK || own->type == Type::kTopP)) {
+    options.temperature = own->temperature > 0 ? own->temperature : 1;
+    options.topK = own->k > 0 ? static_cast<uint32_t>(own->k) : 0;
+    if (own->type == Type::kTopP && own->p > 0) options.topP = own->p;
+    options.seed = static_cast<uint64_t>(own->seed);
+  }
+  if ((choice.topK || choice.topP || choice.minP) && !(options.temperature > 0))
+    options.temperature = 1;
+  options.temperature = choice.temperature.value_or(options.temperature);
+  options.topK = choice.topK.value_or(options.topK);
+  options.topP = choice.topP.value_or(options.topP);
+  options.minP = choice.minP.value_or(options.minP);
+  options.seed = choice.seed.value_or(options.seed);
+  options.suppressed = metadata.suppressedTokens;
+  return options;
+}
+
 Sampler::Sampler(SamplerOptions options) : options_(std::move(options)), state_(options_.seed) {
   std::ranges::sort(options_.suppressed);
 }

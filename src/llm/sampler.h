@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "llm/llm_metadata.h"
 
 namespace hearth::llm {
 
@@ -16,6 +19,19 @@ struct SamplerOptions {
   uint64_t seed = 0;
   std::vector<int32_t> suppressed;  // tokens that are never chosen
 };
+
+// What a user says about sampling.
+struct SamplerChoice {
+  std::optional<float> temperature;
+  std::optional<uint32_t> topK;
+  std::optional<float> topP;
+  std::optional<float> minP;
+  std::optional<uint64_t> seed;
+};
+
+// The model's own sampler, but for what the choice says. Where that limits the tokens and nothing
+// says a temperature, it is 1.
+SamplerOptions samplerOptions(const LlmMetadata& metadata, const SamplerChoice& choice);
 
 // The same options and scores give the same tokens on every machine. Used by one thread at a time.
 class Sampler {

@@ -302,6 +302,10 @@ StartReport Session::startReport() const {
   return model_->signatures().front().startReport();
 }
 
+std::string Session::startReportJson() const {
+  return model_->signatures().front().startReportJson();
+}
+
 Status Session::append(std::span<const int32_t> tokens) {
   if (tokens.size() > context_ - tokens_.size())
     return fail(ErrorCode::kResourceExhaustedPersistent,

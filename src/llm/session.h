@@ -99,6 +99,7 @@ class Session {
   const Counts& counts() const { return counts_; }
   // How the model was made ready: the report of `decode`.
   StartReport startReport() const;
+  std::string startReportJson() const;
 
  private:
   class Signature;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "llm/chat_prompt.h"
 #include "tools/load_model.h"
 #include "tools/process_memory.h"
 
@@ -34,15 +35,6 @@ const char* endingName(llm::Ending ending) {
   return "stop";
 }
 
-Outcome<std::vector<int32_t>> startTokensOf(const llm::LlmMetadata& metadata,
-                                            const llm::Tokenizer& tokenizer) {
-  if (!metadata.startToken) return std::vector<int32_t>();
-  if (!metadata.startToken->ids.empty()) return metadata.startToken->ids;
-  HEARTH_ASSIGN(std::vector<int32_t> tokens,
-                tokenizer.encode(metadata.startToken->text, llm::SpecialTokens::kAreParsed));
-  return tokens;
-}
-
 }  // namespace
 
 Outcome<std::unique_ptr<LanguageSession>> LanguageSession::open(const LanguageOptions& options,
@@ -58,7 +50,7 @@ Outcome<void> LanguageSession::prepare() {
   HEARTH_ASSIGN(file_, llm::readModelFile(options_.model, options_.tokenizer));
   if (!file_.tokenizer)
     return usage("{} has no tokenizer; --tokenizer names a tokenizer.json.", options_.model);
-  HEARTH_ASSIGN(startTokens_, startTokensOf(file_.metadata, *file_.tokenizer));
+  HEARTH_ASSIGN(startTokens_, llm::startTokens(file_.metadata, *file_.tokenizer));
   HEARTH_ASSIGN(generation_.stops, llm::StopRules::ofModel(file_.metadata, *file_.tokenizer));
   for (const std::string& stop : options_.stops) generation_.stops.texts.push_back(stop);
   generation_.maxTokens = options_.maxTokens;
@@ -72,33 +64,13 @@ Outcome<void> LanguageSession::prepare() {
   session.compile.weightCache = options_.store.weightCache;
   HEARTH_ASSIGN(Model model, loadModel(options_.model, file_.part));
   HEARTH_ASSIGN(session_, llm::Session::create(std::move(model), session));
-  sampler_ = std::make_unique<llm::Sampler>(samplerOptions());
+  sampler_ = std::make_unique<llm::Sampler>(llm::samplerOptions(
+      file_.metadata,
+      {options_.temperature, options_.topK, options_.topP, options_.minP, options_.seed}));
   readyMs_ =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   watchdog_.beginStage("");
   return {};
-}
-
-// The model's own, unless the command line says something else.
-llm::SamplerOptions LanguageSession::samplerOptions() const {
-  using Type = llm::SamplerParameters::Type;
-  llm::SamplerOptions sampler;
-  if (const auto& own = file_.metadata.sampler;
-      own && (own->type == Type::kTopK || own->type == Type::kTopP)) {
-    sampler.temperature = own->temperature > 0 ? own->temperature : 1;
-    sampler.topK = own->k > 0 ? static_cast<uint32_t>(own->k) : 0;
-    if (own->type == Type::kTopP && own->p > 0) sampler.topP = own->p;
-    sampler.seed = static_cast<uint64_t>(own->seed);
-  }
-  if ((options_.topK || options_.topP || options_.minP) && !(sampler.temperature > 0))
-    sampler.temperature = 1;
-  sampler.temperature = options_.temperature.value_or(sampler.temperature);
-  sampler.topK = options_.topK.value_or(sampler.topK);
-  sampler.topP = options_.topP.value_or(sampler.topP);
-  sampler.minP = options_.minP.value_or(sampler.minP);
-  sampler.seed = options_.seed.value_or(sampler.seed);
-  sampler.suppressed = file_.metadata.suppressedTokens;
-  return sampler;
 }
 
 Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32_t>& prompt,

@@ -51,7 +51,6 @@ class LanguageSession {
   LanguageSession(const LanguageOptions& options, Watchdog* watchdog)
       : options_(options), watchdog_(*watchdog) {}
   Outcome<void> prepare();
-  llm::SamplerOptions samplerOptions() const;
 
   const LanguageOptions& options_;
   Watchdog& watchdog_;

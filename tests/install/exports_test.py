@@ -9,8 +9,10 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARIES = ROOT / "build" / "release" / "lib"
-# For libneuralnetworks.so, libhearth_delegate.so and libtensorflowlite_c.so of the same build.
-PRIVATE = {f"hearth_{name}_functions@@HEARTH_PRIVATE" for name in ("delegate", "nnapi", "tflite_c")}
+# For libneuralnetworks.so, libhearth_delegate.so, libtensorflowlite_c.so and libhearth_llm.so of the same
+# build.
+PRIVATE = {f"hearth_{name}@@HEARTH_PRIVATE" for name in ("delegate_functions", "nnapi_functions",
+                                                         "tflite_c_functions", "report_error")}
 
 
 def exported(library, *flags):
@@ -23,8 +25,8 @@ def exported(library, *flags):
     return {entry[1] for entry in entries if entry[2] != "A"}
 
 
-def declaredFunctions():
-    text = (ROOT / "include" / "hearth" / "hearth.h").read_text(encoding="utf-8")
+def declaredFunctions(header="hearth.h"):
+    text = (ROOT / "include" / "hearth" / header).read_text(encoding="utf-8")
     text = re.sub(r"//.*", "", text)
     return set(re.findall(r"HEARTH_EXPORT\b[^;(]*?\b(hearth_\w+)\s*\(", text))
 
@@ -36,6 +38,11 @@ class ExportsTest(unittest.TestCase):
         self.assertGreater(len(declared), 40)
         self.assertEqual(exported("libhearth.so"),
                          {f"{name}@@HEARTH_0" for name in declared} | PRIVATE)
+
+    def testTheLibraryForLanguageModelsExportsWhatItsHeaderDeclares(self):
+        declared = declaredFunctions("hearth_llm.h")
+        self.assertGreater(len(declared), 20)
+        self.assertEqual(exported("libhearth_llm.so"), {f"{name}@@HEARTH_LLM_0" for name in declared})
 
     def testTheDelegateExportsWhatTensorFlowLiteLooksFor(self):
         self.assertEqual(exported("libhearth_delegate.so"),
@@ -68,8 +75,8 @@ class ExportsTest(unittest.TestCase):
     def testThreadLocalVariablesNeedNoAllocation(self):
         """base/thread_local.h explains why: the first use of other variables may abort the
         process."""
-        for library in ("libhearth.so", "libhearth_delegate.so", "libhearth_threads.so",
-                        "libneuralnetworks.so", "libtensorflowlite_c.so"):
+        for library in ("libhearth.so", "libhearth_delegate.so", "libhearth_llm.so",
+                        "libhearth_threads.so", "libneuralnetworks.so", "libtensorflowlite_c.so"):
             run = subprocess.run(["readelf", "--relocs", "--wide", LIBRARIES / library],
                                  capture_output=True, text=True, check=True)
             self.assertIn("R_X86_64_RELATIVE", run.stdout)

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "build" / "release" / "python"))
 
 PAGE = ROOT / "docs" / "python-reference.md"
-MODULES = ("hearth", "hearth.errors", "hearth.tflite", "hearth.tflite.compiled_model")
+MODULES = ("hearth", "hearth.errors", "hearth.llm", "hearth.tflite", "hearth.tflite.compiled_model")
 SCOPE = re.compile(r"## (?:`(hearth[\w.]*)`)?.*")
 CALL = re.compile(r"### `([\w.]+)(\(.*\))`")
 TABLE = re.compile(r"\| (member|class) \|")

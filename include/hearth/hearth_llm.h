@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// C API of libhearth_llm.so: text from language models in `.litertlm` files (C11 and C++).
+//
+// The rules of hearth.h hold: handles, errors, strings, structures. Link with libhearth_llm.so and
+// libhearth.so. A program opens a model, makes a session, puts the tokens of a prompt into it
+// (hearth_llm_prompt_tokens, hearth_llm_session_replace), begins an answer, and calls
+// hearth_llm_answer_next until the text is NULL; examples/chat.c is one.
+//
+// Text is UTF-8. Tokens are numbers from 0 on, one less than the vocabulary at most.
+#pragma once
+
+#include "hearth/hearth.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// --- Models ---------------------------------------------------------------------------------
+
+// A file with its tokenizer. Thread-safe.
+typedef struct hearth_llm_model hearth_llm_model;
+
+// How a model is opened. The caller may free the options, and all that they point to, after the
+// call.
+typedef struct hearth_llm_options {
+  size_t size;
+  // How its signatures are compiled: threads, store and the like; NULL = the default values. The
+  // fields `signature` and `shapes` must not be set.
+  const hearth_compile_options* compile;
+  const char* tokenizer;      // path of a tokenizer.json in place of the file's own; NULL = none
+  const char* chat_template;  // Jinja, in place of the model's own template; NULL = none
+  // The most tokens that the text of a session may have; 0 = what the file says, or else as many
+  // as the model has room for.
+  uint32_t context;
+  uint32_t padding;  // 0
+} hearth_llm_options;
+
+// The default values as an initialiser.
+#define HEARTH_LLM_OPTIONS_INIT {sizeof(hearth_llm_options), NULL, NULL, NULL, 0, 0}
+
+// Reads a file's tokenizer and what it says about itself; the weights are not touched yet. NULL
+// options = the default values. HEARTH_UNSUPPORTED: the file is no `.litertlm` file, or has no
+// tokenizer, or one of a kind that is not supported.
+HEARTH_EXPORT hearth_status hearth_llm_open(const char* path, const hearth_llm_options* options,
+                                            hearth_llm_model** model, hearth_error** error);
+HEARTH_EXPORT void hearth_llm_model_free(hearth_llm_model* model);
+
+// Tells as JSON what the file says: `vocabulary` (the number of tokens), `context` (null where the
+// file does not say), `start_tokens`, `stop_sequences` (lists of tokens), `stop_texts`,
+// `chat_template` (null: none), `sampler` (`temperature`, `top_k`, `top_p`, `seed`; null: the most
+// likely token).
+HEARTH_EXPORT hearth_status hearth_llm_model_describe(const hearth_llm_model* model, char** json,
+                                                      hearth_error** error);
+
+// --- Text and tokens ------------------------------------------------------------------------
+
+// Flags of the functions below, added together.
+typedef enum hearth_llm_flag {
+  // Special tokens that are written in the text, like <|im_end|>, stand for these tokens. Without
+  // it they are text like any other: text of users should not have that power.
+  HEARTH_LLM_PARSE_SPECIAL = 1,
+  // Special tokens become text, too.
+  HEARTH_LLM_SHOW_SPECIAL = 2,
+  // The prompt ends with what stands before an answer.
+  HEARTH_LLM_TO_ANSWER = 4,
+} hearth_llm_flag;
+
+// The tokens of `bytes` bytes of text, none added at begin or end. `flags`:
+// HEARTH_LLM_PARSE_SPECIAL. The caller frees *tokens with hearth_llm_tokens_free.
+HEARTH_EXPORT hearth_status hearth_llm_tokenize(const hearth_llm_model* model, const char* text,
+                                                size_t bytes, uint32_t flags, int32_t** tokens,
+                                                size_t* count, hearth_error** error);
+HEARTH_EXPORT void hearth_llm_tokens_free(int32_t* tokens);
+// The text of tokens, *bytes long: it may have zeros; `bytes` may be NULL. Bytes that are no UTF-8
+// become U+FFFD, as do numbers of no token. `flags`: HEARTH_LLM_SHOW_SPECIAL.
+HEARTH_EXPORT hearth_status hearth_llm_detokenize(const hearth_llm_model* model,
+                                                  const int32_t* tokens, size_t count,
+                                                  uint32_t flags, char** text, size_t* bytes,
+                                                  hearth_error** error);
+
+// The text of a conversation as the model was trained on it. `messages`: a JSON array of objects
+// with `role` ("system", "user" or "assistant") and `content`. `bytes` as above. `flags`:
+// HEARTH_LLM_TO_ANSWER.
+// HEARTH_UNSUPPORTED: the model has no chat template, and the options name none.
+HEARTH_EXPORT hearth_status hearth_llm_prompt_text(const hearth_llm_model* model,
+                                                   const char* messages, uint32_t flags,
+                                                   char** text, size_t* bytes,
+                                                   hearth_error** error);
+// The tokens of that text, which begin with the model's start. `flags`: HEARTH_LLM_TO_ANSWER, and
+// HEARTH_LLM_PARSE_SPECIAL for special tokens in messages; those of the template are parsed in any
+// case.
+HEARTH_EXPORT hearth_status hearth_llm_prompt_tokens(const hearth_llm_model* model,
+                                                     const char* messages, uint32_t flags,
+                                                     int32_t** tokens, size_t* count,
+                                                     hearth_error** error);
+
+// --- Sessions -------------------------------------------------------------------------------
+
+// A text and what the model has computed of it: keys and values of each token. Used by one thread
+// at a time.
+typedef struct hearth_llm_session hearth_llm_session;
+
+// Makes a session with an empty text. The first one of a model compiles its signatures, which all
+// its sessions share.
+HEARTH_EXPORT hearth_status hearth_llm_session_create(const hearth_llm_model* model,
+                                                      hearth_llm_session** session,
+                                                      hearth_error** error);
+HEARTH_EXPORT void hearth_llm_session_free(hearth_llm_session* session);
+// Makes another session with the same text, computed as far as this one.
+HEARTH_EXPORT hearth_status hearth_llm_session_fork(const hearth_llm_session* session,
+                                                    hearth_llm_session** fork,
+                                                    hearth_error** error);
+
+// The tokens of the text, computed or not: *count of them, valid until the text changes. `count`
+// may be NULL.
+HEARTH_EXPORT const int32_t* hearth_llm_session_tokens(const hearth_llm_session* session,
+                                                       size_t* count);
+// The most tokens that the text may have.
+HEARTH_EXPORT size_t hearth_llm_session_context(const hearth_llm_session* session);
+
+// Appends tokens to the text; nothing is computed yet. HEARTH_RESOURCE_EXHAUSTED_PERSISTENT: the
+// text would get longer than the context. HEARTH_BAD_DATA: a number is no token. After a failure
+// the text is as it was. HEARTH_BAD_STATE: an answer is being generated.
+HEARTH_EXPORT hearth_status hearth_llm_session_append(hearth_llm_session* session,
+                                                      const int32_t* tokens, size_t count,
+                                                      hearth_error** error);
+// Makes the text what these tokens are. What it begins with already is not computed again:
+// *reused, unless `reused` is NULL, says how many tokens that are. Errors as of
+// hearth_llm_session_append.
+HEARTH_EXPORT hearth_status hearth_llm_session_replace(hearth_llm_session* session,
+                                                       const int32_t* tokens, size_t count,
+                                                       size_t* reused, hearth_error** error);
+// Drops all tokens but the first `count`. HEARTH_BAD_DATA: there are fewer.
+HEARTH_EXPORT hearth_status hearth_llm_session_rewind(hearth_llm_session* session, size_t count,
+                                                      hearth_error** error);
+
+// Computes what is not computed yet, and points *scores to the score (logit) of each token as the
+// next one, *count of them, valid until the next call for this session. `timeout_ns` 0 = none;
+// HEARTH_MISSED_DEADLINE_TRANSIENT or _PERSISTENT: the time is over, and another call goes on.
+HEARTH_EXPORT hearth_status hearth_llm_session_scores(hearth_llm_session* session,
+                                                      uint64_t timeout_ns, const float** scores,
+                                                      size_t* count, hearth_error** error);
+
+// What a session has computed since it was made.
+typedef struct hearth_llm_statistics {
+  size_t size;
+  uint64_t prefilled_tokens;  // computed several at once
+  uint64_t decoded_tokens;    // computed one by one
+  double prefill_ms;
+  double decode_ms;
+} hearth_llm_statistics;
+HEARTH_EXPORT hearth_status hearth_llm_session_statistics(const hearth_llm_session* session,
+                                                          hearth_llm_statistics* statistics,
+                                                          hearth_error** error);
+// How the model started, as JSON: the report of its signature `decode`, as of
+// hearth_compilation_start_report_json.
+HEARTH_EXPORT hearth_status hearth_llm_session_start_report_json(const hearth_llm_session* session,
+                                                                 char** json, hearth_error** error);
+
+// --- Answers --------------------------------------------------------------------------------
+
+// How an answer is generated. The caller may free the options, and all that they point to, after
+// the call.
+typedef struct hearth_llm_answer_options {
+  size_t size;
+  uint32_t max_tokens;       // 0 = as many as the context has room for
+  float temperature;         // 0 = always the most likely token; negative = the model's own
+  uint32_t top_k;            // only the K most likely tokens; 0 = the model's own, or all
+  float top_p;               // only the most likely with this probability together; 0 as above
+  float min_p;               // only those with this share of the most likely one's; 0 = all
+  uint32_t padding;          // 0
+  uint64_t seed;             // the same seed gives the same answer
+  const char* const* stops;  // `stop_count` texts that end the answer, besides the model's own
+  size_t stop_count;
+} hearth_llm_answer_options;
+
+// The default values as an initialiser.
+#define HEARTH_LLM_ANSWER_OPTIONS_INIT \
+  {sizeof(hearth_llm_answer_options), 0, -1, 0, 0, 0, 0, 0, NULL, 0}
+
+typedef struct hearth_llm_answer hearth_llm_answer;
+
+typedef enum hearth_llm_ending {
+  HEARTH_LLM_RUNNING = 0,  // the answer has not ended
+  HEARTH_LLM_STOP = 1,     // the model ended it, or a text that ends it came
+  HEARTH_LLM_MAX_TOKENS = 2,
+  HEARTH_LLM_CONTEXT = 3,  // the context is full
+  HEARTH_LLM_CANCELLED = 4,
+} hearth_llm_ending;
+
+// Begins an answer that continues the session's text, which has at least one token. Nothing is
+// computed yet. The answer belongs to the session until it has ended or is freed: only then may the
+// session be changed otherwise. NULL options = the default values. HEARTH_BAD_STATE: another answer
+// is being generated, or the text is empty.
+HEARTH_EXPORT hearth_status hearth_llm_answer_begin(hearth_llm_session* session,
+                                                    const hearth_llm_answer_options* options,
+                                                    hearth_llm_answer** answer,
+                                                    hearth_error** error);
+// Ends the answer, if it has not ended, and frees it.
+HEARTH_EXPORT void hearth_llm_answer_free(hearth_llm_answer* answer);
+
+// Generates one token, which becomes part of the session's text. *text is what it adds to the
+// answer's text, *bytes long: whole characters, or an empty string while a character is incomplete;
+// NULL when the answer has ended. Valid until the next call. `timeout_ns` 0 = none; after
+// HEARTH_MISSED_DEADLINE_TRANSIENT or _PERSISTENT another call goes on.
+HEARTH_EXPORT hearth_status hearth_llm_answer_next(hearth_llm_answer* answer, uint64_t timeout_ns,
+                                                   const char** text, size_t* bytes,
+                                                   hearth_error** error);
+// Points *scores to the scores of the next token, *count of them, computed if need be, which the
+// caller may change: the next call of hearth_llm_answer_next chooses by them. For grammars and the
+// like. Valid until that call. *count is 0 when the answer has ended. `timeout_ns` as above.
+HEARTH_EXPORT hearth_status hearth_llm_answer_scores(hearth_llm_answer* answer, uint64_t timeout_ns,
+                                                     float** scores, size_t* count,
+                                                     hearth_error** error);
+// Ends the answer. Any thread may call it while another one is in a function of the answer,
+// which ends with the run of the model that it is in.
+HEARTH_EXPORT void hearth_llm_answer_cancel(hearth_llm_answer* answer);
+
+// An answer so far. Fields as of hearth_llm_ending and in milliseconds since its beginning.
+typedef struct hearth_llm_answer_report {
+  size_t size;
+  int32_t ending;  // hearth_llm_ending
+  uint32_t padding;
+  uint64_t tokens;        // that were generated, with those that ended the answer
+  double first_token_ms;  // 0 = there is none yet
+  double total_ms;        // 0 = the answer has not ended
+} hearth_llm_answer_report;
+HEARTH_EXPORT hearth_status hearth_llm_answer_describe(const hearth_llm_answer* answer,
+                                                       hearth_llm_answer_report* report,
+                                                       hearth_error** error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif

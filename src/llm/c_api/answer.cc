@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of hearth_llm.h about answers.
+#include <cmath>
+#include <utility>
+
+#include "llm/c_api/handles.h"
+
+using hearth::ErrorCode;
+using hearth::fail;
+using hearth::Result;
+using hearth::Status;
+using namespace hearth::llm;         // NOLINT(google-build-using-namespace): this is its interface
+using namespace hearth::llm::c_api;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+Result<SamplerChoice> samplerChoice(const hearth_llm_answer_options& options) {
+  if (std::isnan(options.temperature) || !(options.top_p >= 0 && options.top_p <= 1) ||
+      !(options.min_p >= 0 && options.min_p <= 1))
+    return fail(ErrorCode::kBadData,
+                "The temperature is {}, top_p {} and min_p {}; the latter two are from 0 to 1.",
+                options.temperature, options.top_p, options.min_p);
+  SamplerChoice choice;
+  if (options.temperature >= 0) choice.temperature = options.temperature;
+  if (options.top_k != 0) choice.topK = options.top_k;
+  if (options.top_p != 0) choice.topP = options.top_p;
+  if (options.min_p != 0) choice.minP = options.min_p;
+  if (options.seed != 0) choice.seed = options.seed;
+  return choice;
+}
+
+Result<GenerationOptions> generationOptions(const OpenModel& model,
+                                            const hearth_llm_answer_options& options) {
+  GenerationOptions generation;
+  HEARTH_ASSIGN(generation.stops, StopRules::ofModel(model.metadata(), model.tokenizer()));
+  if (options.stops == nullptr && options.stop_count != 0) return nullArgument("stops");
+  for (size_t i = 0; i < options.stop_count; ++i) {
+    if (options.stops[i] == nullptr) return nullArgument("stops");
+    generation.stops.texts.emplace_back(options.stops[i]);
+  }
+  generation.maxTokens = options.max_tokens;
+  return generation;
+}
+
+int32_t endingOf(const Generation& generation) {
+  if (!generation.isEnded()) return HEARTH_LLM_RUNNING;
+  switch (generation.result().ending) {
+    case Ending::kStop:
+      return HEARTH_LLM_STOP;
+    case Ending::kMaxTokens:
+      return HEARTH_LLM_MAX_TOKENS;
+    case Ending::kContext:
+      return HEARTH_LLM_CONTEXT;
+    case Ending::kCancelled:
+      return HEARTH_LLM_CANCELLED;
+  }
+  return HEARTH_LLM_STOP;
+}
+
+}  // namespace
+
+extern "C" {
+
+hearth_status hearth_llm_answer_begin(hearth_llm_session* session,
+                                      const hearth_llm_answer_options* options,
+                                      hearth_llm_answer** answer, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (session == nullptr) return nullArgument("session");
+    if (answer == nullptr) return nullArgument("answer");
+    hearth_llm_answer_options given = HEARTH_LLM_ANSWER_OPTIONS_INIT;
+    if (options != nullptr) {
+      HEARTH_TRY(readSized(*options, sizeof(given), "options", &given));
+    }
+    const std::shared_ptr<OpenSession>& open = session->open;
+    if (open->answer != nullptr)
+      return fail(ErrorCode::kBadState, "The session is generating another answer.");
+    if (open->session->tokens().empty())
+      return fail(ErrorCode::kBadState, "The text is empty: there is nothing to continue.");
+    HEARTH_ASSIGN(const SamplerChoice choice, samplerChoice(given));
+    HEARTH_ASSIGN(GenerationOptions generation, generationOptions(*open->model, given));
+    const auto made = std::make_shared<OpenAnswer>(
+        open, Sampler(samplerOptions(open->model->metadata(), choice)));
+    made->generation.emplace(open->session.get(), open->model->tokenizer(), &made->sampler,
+                             std::move(generation));
+    auto handle = std::make_unique<hearth_llm_answer>(made);
+    open->answer = made.get();
+    *answer = handle.release();
+    return {};
+  });
+}
+
+void hearth_llm_answer_free(hearth_llm_answer* answer) {
+  if (answer == nullptr) return;
+  answer->open->close();
+  delete answer;
+}
+
+hearth_status hearth_llm_answer_next(hearth_llm_answer* answer, uint64_t timeout_ns,
+                                     const char** text, size_t* bytes, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (answer == nullptr) return nullArgument("answer");
+    if (text == nullptr) return nullArgument("text");
+    if (bytes == nullptr) return nullArgument("bytes");
+    OpenAnswer& open = *answer->open;
+    StepLimits limits = limitsOf(timeout_ns);
+    limits.isCancelled = &open.isCancelled;
+    HEARTH_ASSIGN(auto piece, open.generation->next(limits));
+    if (open.generation->isEnded()) open.close();
+    *text = nullptr;
+    *bytes = 0;
+    if (!piece) return {};
+    open.text = std::move(*piece);
+    *text = open.text.c_str();
+    *bytes = open.text.size();
+    return {};
+  });
+}
+
+hearth_status hearth_llm_answer_scores(hearth_llm_answer* answer, uint64_t timeout_ns,
+                                       float** scores, size_t* count, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (answer == nullptr) return nullArgument("answer");
+    if (scores == nullptr) return nullArgument("scores");
+    if (count == nullptr) return nullArgument("count");
+    OpenAnswer& open = *answer->open;
+    StepLimits limits = limitsOf(timeout_ns);
+    limits.isCancelled = &open.isCancelled;
+    HEARTH_ASSIGN(const auto computed, open.generation->scores(limits));
+    *scores = computed.data();
+    *count = computed.size();
+    return {};
+  });
+}
+
+void hearth_llm_answer_cancel(hearth_llm_answer* answer) {
+  if (answer != nullptr) answer->open->isCancelled = true;
+}
+
+hearth_status hearth_llm_answer_describe(const hearth_llm_answer* answer,
+                                         hearth_llm_answer_report* report, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (answer == nullptr) return nullArgument("answer");
+    const Generation& generation = *answer->open->generation;
+    const GenerationResult& result = generation.result();
+    return fillSized(
+        report, hearth_llm_answer_report{sizeof(hearth_llm_answer_report), endingOf(generation), 0,
+                                         result.tokens, result.firstTokenMs, result.totalMs});
+  });
+}
+
+}  // extern "C"

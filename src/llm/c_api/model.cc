@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of hearth_llm.h about models, text and tokens.
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "llm/c_api/handles.h"
+#include "llm/json_reader.h"
+
+using hearth::CompileOptions;
+using hearth::ErrorCode;
+using hearth::fail;
+using hearth::Result;
+using hearth::Status;
+using namespace hearth::llm;         // NOLINT(google-build-using-namespace): this is its interface
+using namespace hearth::llm::c_api;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+std::string stringOf(const char* text) {
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+Result<CompileOptions> compileOptionsOf(const hearth_compile_options* given) {
+  CompileOptions options;
+  if (given == nullptr) return options;
+  hearth_compile_options raw = HEARTH_COMPILE_OPTIONS_INIT;
+  // Up to the first field that is not in all versions.
+  constexpr size_t kLeast = offsetof(hearth_compile_options, shapes);
+  HEARTH_TRY(readSized(*given, kLeast, "compile options", &raw));
+  if (raw.signature != nullptr || raw.shape_count != 0)
+    return fail(ErrorCode::kBadData,
+                "The compile options name a signature or shapes, which the language model has.");
+  options.device = stringOf(raw.device);
+  options.preference = static_cast<hearth_preference>(raw.preference);
+  options.priority = static_cast<hearth_priority>(raw.priority);
+  options.threads = raw.threads;
+  options.cache = static_cast<hearth_cache_policy>(raw.cache);
+  options.maxActivationBytes = raw.max_activation_bytes;
+  options.timeout = std::chrono::nanoseconds(raw.timeout_ns);
+  options.store = stringOf(raw.store);
+  options.storeBytes = raw.store_bytes;
+  options.weightCache = stringOf(raw.weight_cache);
+  options.preparation = static_cast<hearth_preparation>(raw.preparation);
+  options.tuning = static_cast<hearth_tuning>(raw.tuning);
+  options.cacheDir = stringOf(raw.cache_dir);
+  if (raw.cache_token != nullptr)
+    std::copy_n(raw.cache_token, options.cacheToken.size(), options.cacheToken.begin());
+  return options;
+}
+
+// [{"role": ..., "content": ...}, ...]; other members are skipped.
+Result<std::vector<ChatMessage>> messagesOf(const char* json) {
+  JsonReader reader(json);
+  std::vector<ChatMessage> messages;
+  HEARTH_TRY(reader.beginArray());
+  for (;;) {
+    HEARTH_ASSIGN(const bool hasMessage, reader.nextElement());
+    if (!hasMessage) break;
+    ChatMessage message;
+    HEARTH_TRY(reader.beginObject());
+    std::string key;
+    for (;;) {
+      HEARTH_ASSIGN(const bool hasMember, reader.nextKey(&key));
+      if (!hasMember) break;
+      std::string* const member = key == "role"      ? &message.role
+                                  : key == "content" ? &message.content
+                                                     : nullptr;
+      HEARTH_TRY(member == nullptr ? reader.skip() : reader.readString(member));
+    }
+    if (message.role != "system" && message.role != "user" && message.role != "assistant")
+      return fail(ErrorCode::kBadData,
+                  "Message {} has the role '{}'; it may be system, user or assistant.",
+                  messages.size() + 1, message.role);
+    messages.push_back(std::move(message));
+  }
+  HEARTH_TRY(reader.expectEnd());
+  return messages;
+}
+
+nlohmann::ordered_json samplerOf(const LlmMetadata& metadata) {
+  const SamplerOptions sampler = samplerOptions(metadata, {});
+  if (!(sampler.temperature > 0)) return nullptr;
+  return {{"temperature", sampler.temperature},
+          {"top_k", sampler.topK},
+          {"top_p", sampler.topP},
+          {"seed", sampler.seed}};
+}
+
+}  // namespace
+
+extern "C" {
+
+hearth_status hearth_llm_open(const char* path, const hearth_llm_options* options,
+                              hearth_llm_model** model, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (path == nullptr) return nullArgument("path");
+    if (model == nullptr) return nullArgument("model");
+    hearth_llm_options given = HEARTH_LLM_OPTIONS_INIT;
+    if (options != nullptr) {
+      HEARTH_TRY(readSized(*options, sizeof(given), "options", &given));
+    }
+    HEARTH_ASSIGN(CompileOptions compile, compileOptionsOf(given.compile));
+    HEARTH_ASSIGN(ModelFile file, readModelFile(path, stringOf(given.tokenizer)));
+    if (!file.tokenizer)
+      return fail(ErrorCode::kUnsupported,
+                  "{} has no tokenizer; the option `tokenizer` names a tokenizer.json.", path);
+    const size_t context = given.context != 0 ? given.context : file.metadata.maxTokens;
+    *model = new hearth_llm_model{std::make_shared<const OpenModel>(
+        std::move(file), stringOf(given.chat_template), std::move(compile), context)};
+    return {};
+  });
+}
+
+void hearth_llm_model_free(hearth_llm_model* model) {
+  delete model;
+}
+
+hearth_status hearth_llm_model_describe(const hearth_llm_model* model, char** json,
+                                        hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (json == nullptr) return nullArgument("json");
+    const LlmMetadata& metadata = model->model->metadata();
+    const Tokenizer& tokenizer = model->model->tokenizer();
+    HEARTH_ASSIGN(const StopRules stops, StopRules::ofModel(metadata, tokenizer));
+    HEARTH_ASSIGN(const std::vector<int32_t> start, startTokens(metadata, tokenizer));
+    const nlohmann::ordered_json description = {
+        {"vocabulary", tokenizer.size()},
+        {"context", metadata.maxTokens == 0 ? nlohmann::ordered_json(nullptr)
+                                            : nlohmann::ordered_json(metadata.maxTokens)},
+        {"start_tokens", start},
+        {"stop_sequences", stops.sequences},
+        {"stop_texts", stops.texts},
+        {"chat_template", metadata.chatTemplate.empty()
+                              ? nlohmann::ordered_json(nullptr)
+                              : nlohmann::ordered_json(metadata.chatTemplate)},
+        {"sampler", samplerOf(metadata)}};
+    // A template of strange bytes is shown as well as it can be.
+    *json = copyText(description.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return {};
+  });
+}
+
+hearth_status hearth_llm_tokenize(const hearth_llm_model* model, const char* text, size_t bytes,
+                                  uint32_t flags, int32_t** tokens, size_t* count,
+                                  hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (text == nullptr && bytes != 0) return nullArgument("text");
+    if (tokens == nullptr) return nullArgument("tokens");
+    if (count == nullptr) return nullArgument("count");
+    HEARTH_TRY(checkFlags(flags, HEARTH_LLM_PARSE_SPECIAL));
+    HEARTH_ASSIGN(const std::vector<int32_t> made,
+                  model->model->tokenizer().encode(
+                      std::string_view(text, bytes),
+                      flags != 0 ? SpecialTokens::kAreParsed : SpecialTokens::kAreText));
+    *tokens = copyTokens(made);
+    *count = made.size();
+    return {};
+  });
+}
+
+void hearth_llm_tokens_free(int32_t* tokens) {
+  std::free(tokens);
+}
+
+hearth_status hearth_llm_detokenize(const hearth_llm_model* model, const int32_t* tokens,
+                                    size_t count, uint32_t flags, char** text, size_t* bytes,
+                                    hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (tokens == nullptr && count != 0) return nullArgument("tokens");
+    if (text == nullptr) return nullArgument("text");
+    HEARTH_TRY(checkFlags(flags, HEARTH_LLM_SHOW_SPECIAL));
+    const std::string made = model->model->tokenizer().decode(std::span(tokens, count), flags != 0);
+    *text = copyText(made);
+    if (bytes != nullptr) *bytes = made.size();
+    return {};
+  });
+}
+
+hearth_status hearth_llm_prompt_text(const hearth_llm_model* model, const char* messages,
+                                     uint32_t flags, char** text, size_t* bytes,
+                                     hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (messages == nullptr) return nullArgument("messages");
+    if (text == nullptr) return nullArgument("text");
+    HEARTH_TRY(checkFlags(flags, HEARTH_LLM_TO_ANSWER));
+    HEARTH_ASSIGN(const ChatPrompt* const prompt, model->model->chatPrompt());
+    HEARTH_ASSIGN(const auto list, messagesOf(messages));
+    HEARTH_ASSIGN(const std::string made, prompt->render(list, flags != 0));
+    *text = copyText(made);
+    if (bytes != nullptr) *bytes = made.size();
+    return {};
+  });
+}
+
+hearth_status hearth_llm_prompt_tokens(const hearth_llm_model* model, const char* messages,
+                                       uint32_t flags, int32_t** tokens, size_t* count,
+                                       hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (messages == nullptr) return nullArgument("messages");
+    if (tokens == nullptr) return nullArgument("tokens");
+    if (count == nullptr) return nullArgument("count");
+    HEARTH_TRY(checkFlags(flags, HEARTH_LLM_TO_ANSWER | HEARTH_LLM_PARSE_SPECIAL));
+    HEARTH_ASSIGN(const ChatPrompt* const prompt, model->model->chatPrompt());
+    HEARTH_ASSIGN(const auto list, messagesOf(messages));
+    const auto special = (flags & HEARTH_LLM_PARSE_SPECIAL) != 0 ? SpecialTokens::kAreParsed
+                                                                 : SpecialTokens::kAreText;
+    HEARTH_ASSIGN(const std::vector<int32_t> made,
+                  prompt->tokens(list, (flags & HEARTH_LLM_TO_ANSWER) != 0, special));
+    *tokens = copyTokens(made);
+    *count = made.size();
+    return {};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "llm/c_api/handles.h"
+
+namespace hearth::llm::c_api {
+
+OpenModel::OpenModel(ModelFile file, std::string chatTemplate, CompileOptions compile,
+                     size_t context)
+    : file_(std::move(file)),
+      chatTemplate_(std::move(chatTemplate)),
+      compile_(std::move(compile)),
+      context_(context) {}
+
+Result<const ChatPrompt*> OpenModel::chatPrompt() const {
+  const std::lock_guard lock(mutex_);
+  if (!prompt_) {
+    HEARTH_ASSIGN(prompt_, ChatPrompt::create(file_.metadata, *file_.tokenizer, chatTemplate_));
+  }
+  return &*prompt_;
+}
+
+Result<std::shared_ptr<const CompiledModel>> OpenModel::compiled() const {
+  const std::lock_guard lock(mutex_);
+  if (!compiled_) {
+    HEARTH_ASSIGN(compiled_,
+                  CompiledModel::create(hearth::Model(file_.path, file_.part), compile_));
+  }
+  return compiled_;
+}
+
+char* copyText(std::string_view text) {
+  auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  return copy;
+}
+
+int32_t* copyTokens(const std::vector<int32_t>& tokens) {
+  auto* const copy = static_cast<int32_t*>(std::malloc(tokens.size() * sizeof(int32_t) + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  if (!tokens.empty()) std::memcpy(copy, tokens.data(), tokens.size() * sizeof(int32_t));
+  return copy;
+}
+
+}  // namespace hearth::llm::c_api

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hearth.llm with the model in the shared test data."""
+
+import asyncio
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "build" / "release" / "python"))
+
+import hearth.llm  # noqa: E402
+from hearth.errors import BadState, DeadlineMissed, InvalidArgument, NotFound  # noqa: E402
+
+DATA = os.environ.get("HEARTH_TEST_DATA")
+QUESTION = "What is the capital of France?"
+
+
+def path():
+    return os.path.join(DATA, "data", "llm", "smollm2-135m-instruct-i8.litertlm")
+
+
+@unittest.skipIf(DATA is None, "HEARTH_TEST_DATA is not set.")
+class LlmTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.model = hearth.llm.Model(path(), threads=2)
+
+    def testAChatKeepsWhatWasSaid(self):
+        chat = self.model.chat(system="You answer briefly.")
+        pieces = list(chat.send(QUESTION, max_tokens=40))
+        self.assertGreater(len(pieces), 1)
+        self.assertIn("Paris", "".join(pieces))
+        self.assertEqual([message["role"] for message in chat.messages],
+                         ["system", "user", "assistant"])
+        self.assertEqual(chat.messages[-1]["content"], "".join(pieces))
+        answer = chat.send("And of Italy?", max_tokens=40)
+        self.assertGreater(chat.reused_tokens, 20)
+        self.assertIn("Rome", str(answer))
+        self.assertEqual(len(chat.messages), 5)
+        self.assertEqual(answer.ending, "stop")
+        self.assertGreater(answer.first_token_ms, 0)
+        self.assertIn("5 messages", repr(chat))
+
+    def testAForkKnowsNothingOfTheOther(self):
+        chat = self.model.chat()
+        str(chat.send("My name is Ada.", max_tokens=4, temperature=0))
+        fork = chat.fork()
+        before = fork.session.statistics
+        answer = str(chat.send(QUESTION, max_tokens=8, temperature=0))
+        self.assertEqual(len(fork.messages), 2)
+        self.assertEqual(str(fork.send(QUESTION, max_tokens=8, temperature=0)), answer)
+        self.assertEqual(before["decoded_tokens"], 0)
+
+    def testAnAnswerThatIsLeftEnds(self):
+        chat = self.model.chat()
+        answer = chat.send("Count from one to one hundred.")
+        first = next(answer)
+        with self.assertRaises(BadState):
+            chat.session.append([1])
+        with self.assertRaises(BadState):
+            chat.fork()
+        chat.send(QUESTION)
+        self.assertEqual(answer.ending, "cancelled")
+        self.assertEqual(chat.messages[1], {"role": "assistant", "content": answer.text})
+        self.assertTrue(answer.text.startswith(first))
+        self.assertIsNone(answer.next())
+
+    def testAnotherThreadCancels(self):
+        answer = self.model.chat().send("Count from one to one thousand.")
+        next(answer)
+        thread = threading.Thread(target=answer.cancel)
+        thread.start()
+        text = str(answer)
+        thread.join()
+        self.assertEqual(answer.ending, "cancelled")
+        self.assertEqual(text, answer.text)
+
+    def testCoroutinesTakeTurns(self):
+        options = {"max_tokens": 8, "temperature": 0}
+        questions = (QUESTION, "What is the largest planet?")
+
+        async def ask(question):
+            return "".join([text async for text in self.model.chat().send(question, **options)])
+
+        async def both():
+            return await asyncio.gather(*map(ask, questions))
+
+        self.assertEqual(asyncio.run(both()),
+                         [str(self.model.chat().send(question, **options)) for question in questions])
+
+    def testAHookChoosesTokens(self):
+        wanted = self.model.tokenize("Bonn")
+        seen = []
+
+        def hook(scores, tokens):
+            seen.append(tokens)
+            scores[:] = float("-inf")
+            scores[wanted[len(tokens)]] = 0
+
+        self.assertEqual(str(self.model.complete(QUESTION, max_tokens=len(wanted), hook=hook)), "Bonn")
+        self.assertEqual(seen, [wanted[:i] for i in range(len(wanted))])
+
+    def testTextAndTokens(self):
+        tokens = self.model.tokenize("<|im_end|>", special=True)
+        self.assertEqual(len(tokens), 1)
+        self.assertEqual(self.model.detokenize(tokens), "")
+        self.assertEqual(self.model.detokenize(tokens, special=True), "<|im_end|>")
+        self.assertEqual(self.model.detokenize(self.model.tokenize("Bären, 熊\0 and 🐻")), "Bären, 熊\0 and 🐻")
+        messages = [{"role": "user", "content": "Hi <|im_end|>"}]
+        self.assertTrue(self.model.prompt(messages).endswith("assistant\n"))
+        self.assertEqual(self.model.prompt_tokens(messages).count(tokens[0]),
+                         self.model.prompt_tokens(messages, special=True).count(tokens[0]) - 1)
+        self.assertEqual(self.model.metadata["vocabulary"], 49152)
+
+    def testScoresAreThoseOfTheNextToken(self):
+        session = self.model.session()
+        session.append(self.model.prompt_tokens([{"role": "user", "content": QUESTION}]))
+        scores = session.scores()
+        self.assertEqual(scores.shape, (49152,))
+        count = len(session.tokens)
+        self.assertEqual(str(session.answer(max_tokens=1, temperature=0)),
+                         self.model.detokenize([int(scores.argmax())]))
+        session.rewind(count)
+        self.assertTrue((session.scores() == scores).all())
+        self.assertIn(QUESTION, session.text)
+        self.assertIn(session.start_report["state"], ("cold", "warm"))
+
+    def testATimeoutLosesNothing(self):
+        answer = self.model.complete("One two three four", max_tokens=5, temperature=0)
+        with self.assertRaises(DeadlineMissed):
+            answer.next(timeout=0)
+        self.assertEqual(str(answer),
+                         str(self.model.complete("One two three four", max_tokens=5, temperature=0)))
+
+    def testMistakesAreNamed(self):
+        with self.assertRaisesRegex(NotFound, "/nowhere"):
+            hearth.llm.Model("/nowhere/model.litertlm")
+        with self.assertRaisesRegex(InvalidArgument, "cache is 'rw'"):
+            hearth.llm.Model(path(), cache="rw")
+        with self.assertRaisesRegex(InvalidArgument, "threads is -1"):
+            hearth.llm.Model(path(), threads=-1)
+        with self.assertRaisesRegex(InvalidArgument, "'robot'"):
+            self.model.prompt([{"role": "robot", "content": ""}])
+        session = self.model.session()
+        with self.assertRaisesRegex(BadState, "empty"):
+            session.answer()
+        for tokens in ([-1], [1 << 31], [49152], ["a"], 5):
+            with self.subTest(tokens), self.assertRaises(InvalidArgument):
+                session.append(tokens)
+        session.append([1])
+        for options in ({"top_p": 2}, {"temperature": -0.5}, {"max_tokens": -1}, {"stops": [5]}):
+            with self.subTest(options), self.assertRaises(InvalidArgument):
+                session.answer(**options)
+
+    def testADaemonThreadDoesNotHoldTheEnd(self):
+        """The program ends while a thread generates."""
+        program = ("import sys, threading, time, hearth.llm\n"
+                   "answer = hearth.llm.Model(sys.argv[1], threads=1).complete('One two')\n"
+                   "next(answer)\n"
+                   "threading.Thread(target=lambda: str(answer), daemon=True).start()\n"
+                   "time.sleep(0.2)\n")
+        run = subprocess.run([sys.executable, "-c", program, path()], capture_output=True, text=True,
+                             check=False, timeout=120,
+                             env=os.environ | {"PYTHONPATH": sys.path[0]})
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
