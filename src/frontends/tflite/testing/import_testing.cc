@@ -72,6 +72,36 @@ std::string errorOf(const ModelWriter& writer) {
   return imported.error().message();
 }
 
+std::vector<std::vector<float>> outputsOf(const ModelWriter& writer,
+                                          std::vector<std::vector<float>> inputs,
+                                          ops::KernelSet kernels) {
+  const ImportedGraph imported = import(writer);
+  const graph::Subgraph& graph = imported.model->subgraphs.front();
+  std::vector<std::vector<float>> found;
+  const auto interpreter = ops::Interpreter::create(imported.model, {.kernels = kernels});
+  if (!interpreter || inputs.size() != graph.inputs.size()) {
+    ADD_FAILURE() << (interpreter ? "a wrong number of inputs" : interpreter.error().toString());
+    return found;
+  }
+  std::vector<ops::RunArgument> arguments;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    arguments.push_back({.data = inputs[i].data(),
+                         .length = inputs[i].size() * sizeof(float),
+                         .dimensions = graph.operands[graph.inputs[i]].dimensions,
+                         .isPresent = true});
+  std::vector<ops::RunArgument> results;
+  for (const uint32_t output : graph.outputs)
+    found.emplace_back(graph::elementCount(graph.operands[output]).value_or(0));
+  for (std::vector<float>& values : found)
+    results.push_back({.data = values.data(),
+                       .length = values.size() * sizeof(float),
+                       .dimensions = {},
+                       .isPresent = true});
+  const ops::RunResult result = (*interpreter)->run(arguments, results, {});
+  EXPECT_TRUE(result.status.has_value()) << result.status.error().toString();
+  return found;
+}
+
 FloatModel::FloatModel(std::vector<Shape> inputs, std::vector<Shape> outputs) {
   for (Shape& shape : inputs) in.push_back(addTensor(schema::TensorType::FLOAT32, shape));
   for (Shape& shape : outputs) out.push_back(addTensor(schema::TensorType::FLOAT32, shape));

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "frontends/tflite/model_file.h"
 #include "frontends/tflite/testing/model_writer.h"
+#include "ops/interpreter.h"
 
 namespace hearth::tflite {
 
@@ -40,6 +41,12 @@ ImportedGraph import(const ModelWriter& writer);
 std::vector<std::string> translate(const ModelWriter& writer);
 // "imported" when there is no error.
 std::string errorOf(const ModelWriter& writer);
+
+// The elements of each float output of a model, for elements of each input; the test fails where
+// the model is refused or does not run.
+std::vector<std::vector<float>> outputsOf(const ModelWriter& writer,
+                                          std::vector<std::vector<float>> inputs,
+                                          ops::KernelSet kernels);
 
 // A model with float tensors of the given shapes: inputs t0, t1, …, then the outputs.
 struct FloatModel : ModelWriter {

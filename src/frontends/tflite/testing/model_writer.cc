@@ -123,10 +123,16 @@ std::vector<uint8_t> ModelWriter::write() const {
                               builder.GetBufferPointer() + builder.GetSize());
 }
 
-std::vector<uint8_t> flexMap(const std::vector<std::pair<std::string, double>>& numbers) {
+std::vector<uint8_t> flexMap(
+    const std::vector<std::pair<std::string, double>>& numbers,
+    const std::vector<std::pair<std::string, std::vector<int32_t>>>& lists) {
   flexbuffers::Builder builder;
   builder.Map([&] {
     for (const auto& [name, value] : numbers) builder.Double(name.c_str(), value);
+    for (const auto& [name, values] : lists)
+      builder.TypedVector(name.c_str(), [&] {
+        for (const int32_t value : values) builder.Int(value);
+      });
   });
   builder.Finish();
   return builder.GetBuffer();

@@ -68,8 +68,10 @@ class ModelWriter {
   schema::ModelT model;
 };
 
-// A FlexBuffer with a map of numbers.
-std::vector<uint8_t> flexMap(const std::vector<std::pair<std::string, double>>& numbers);
+// A FlexBuffer with a map of numbers and of lists of whole numbers.
+std::vector<uint8_t> flexMap(
+    const std::vector<std::pair<std::string, double>>& numbers,
+    const std::vector<std::pair<std::string, std::vector<int32_t>>>& lists = {});
 
 // A copy of the bytes in memory of its own, as of a file.
 memory::PoolRef poolOf(const std::vector<uint8_t>& bytes);

@@ -540,6 +540,64 @@ ModelWriter spectrogram() {
   return model;
 }
 
+// The cepstra that speech networks make of such a spectrogram.
+ModelWriter cepstra() {
+  ModelWriter model;
+  const int32_t spectra = model.addTensor(TensorType::FLOAT32, {1, 2, 33});
+  const int32_t rate = model.addConstant<int32_t>(TensorType::INT32, {}, {16000});
+  const int32_t found = model.addTensor(TensorType::FLOAT32, {1, 2, 5});
+  model.addCustom("Mfcc", {spectra, rate}, {found},
+                  flexMap({{"lower_frequency_limit", 20},
+                           {"upper_frequency_limit", 4000},
+                           {"filterbank_channel_count", 8},
+                           {"dct_coefficient_count", 5}}));
+  model.setArguments({spectra}, {found});
+  return model;
+}
+
+// Landmarks, the picture around some of them, and other landmarks there, in both versions of
+// MediaPipe's operations.
+ModelWriter landmarks() {
+  ModelWriter model;
+  const int32_t points = model.addTensor(TensorType::FLOAT32, {1, 4, 3});
+  const int32_t line = model.addTensor(TensorType::FLOAT32, {1, 1, 1, 12});
+  const int32_t picture = model.addTensor(TensorType::FLOAT32, {1, 4, 5, 2});
+  std::vector<int32_t> outputs;
+  for (const bool isFirst : {true, false}) {
+    const int32_t version = isFirst ? 1 : 2;
+    const int32_t matrix = model.addTensor(TensorType::FLOAT32, {1, 4, 4});
+    const int32_t part = model.addTensor(TensorType::FLOAT32, {1, 3, 2, 2});
+    const int32_t moved =
+        model.addTensor(TensorType::FLOAT32,
+                        isFirst ? ModelWriter::Shape{1, 1, 1, 12} : ModelWriter::Shape{1, 4, 3});
+    const auto box =
+        isFirst ? flexMap({{"dimensions", 3},
+                           {"landmarks_range", 8},
+                           {"bbox_size_multiplier", 1.5},
+                           {"left_rotation_idx", 0},
+                           {"right_rotation_idx", 1}},
+                          {{"subset", {0, 1, 2}}, {"input_hw", {4, 5}}, {"output_hw", {3, 2}}})
+                : flexMap({{"left_rotation_idx", 0},
+                           {"right_rotation_idx", 1},
+                           {"output_height", 3},
+                           {"output_width", 2},
+                           {"scale_x", 1.5},
+                           {"scale_y", 1.5}},
+                          {{"subset_idxs", {0, 1, 2}}});
+    model.addCustom("Landmarks2TransformMatrix", {isFirst ? line : points}, {matrix}, box, version);
+    model.addCustom("TransformTensorBilinear", {picture, matrix}, {part},
+                    isFirst ? flexMap({}, {{"output_size", {3, 2}}})
+                            : flexMap({{"output_height", 3}, {"output_width", 2}}),
+                    version);
+    model.addCustom("TransformLandmarks", {isFirst ? line : points, matrix}, {moved},
+                    isFirst ? flexMap({{"dimensions", 3}, {"scale", 2}}) : std::vector<uint8_t>(),
+                    version);
+    outputs.insert(outputs.end(), {part, moved});
+  }
+  model.setArguments({points, line, picture}, outputs);
+  return model;
+}
+
 // An operator that only a program can provide.
 ModelWriter custom() {
   ModelWriter model;
@@ -783,6 +841,8 @@ std::vector<SampleModel> sampleModels() {
           {"places", places().write()},
           {"detector", detector().write()},
           {"spectrogram", spectrogram().write()},
+          {"cepstra", cepstra().write()},
+          {"landmarks", landmarks().write()},
           {"suppressions", suppressions().write()},
           {"custom", custom().write()},
           {"open_sizes", openSizes().write()},

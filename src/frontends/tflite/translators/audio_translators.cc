@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <vector>
 
@@ -16,17 +17,6 @@ namespace {
 using graph::OperandType;
 using graph::OperationType;
 using schema::BuiltinOperator;
-
-template <typename T>
-Result<uint32_t> constantOf(OperatorView& view, OperandType type, graph::Dimensions dimensions,
-                            const std::vector<T>& values) {
-  graph::Operand like;
-  like.type = type;
-  like.dimensions = std::move(dimensions);
-  return view.builder().constantTensor(
-      std::move(like),
-      {reinterpret_cast<const uint8_t*>(values.data()), values.size() * sizeof(T)});
-}
 
 // What AudioSpectrogram does to its sound.
 struct Spectrogram {
@@ -70,8 +60,7 @@ Result<uint32_t> framesOf(OperatorView& view, uint32_t sound, const Spectrogram&
   for (uint32_t frame = 0; frame < s.frames; ++frame)
     for (uint32_t i = 0; i < s.window; ++i)
       places.push_back(static_cast<int32_t>(frame * s.stride + i));
-  HEARTH_ASSIGN(const uint32_t indices,
-                constantOf(view, OperandType::kTensorInt32, {s.frames, s.window}, places));
+  HEARTH_ASSIGN(const uint32_t indices, intConstant(view, {s.frames, s.window}, places));
   HEARTH_ASSIGN(const uint32_t order, view.builder().intTensor(std::array{1, 0}));
   HEARTH_ASSIGN(const uint32_t lines,
                 view.emitNew(OperationType::kTranspose, {sound, order}, {s.channels, s.samples}));
@@ -86,7 +75,7 @@ Result<uint32_t> hannWindow(OperatorView& view, uint32_t size) {
   std::vector<float> values;
   for (uint32_t i = 0; i < size; ++i)
     values.push_back(static_cast<float>(0.5 - 0.5 * std::cos(2 * std::numbers::pi * i / size)));
-  return constantOf(view, OperandType::kTensorFloat32, {size}, values);
+  return floatConstant(view, {size}, values);
 }
 
 // AudioSpectrogram becomes a GATHER of overlapping frames, their products with the window, and
@@ -121,6 +110,128 @@ Status translateAudioSpectrogram(OperatorView& view, OperationType) {
   return view.emit(OperationType::kReshape, {sizes, outputShape}, {output});
 }
 
+// What Mfcc makes of a spectrogram [channels, frames, bins] of squared magnitudes.
+struct Cepstrum {
+  uint32_t channels = 0;
+  uint32_t frames = 0;
+  uint32_t bins = 0;
+  double binWidth = 0;  // in hertz
+  double lowest = 0;    // frequencies, in hertz
+  double highest = 0;
+  uint32_t bands = 0;
+  uint32_t coefficients = 0;
+};
+
+Result<Cepstrum> readCepstrum(OperatorView& view, uint32_t spectrogramInput) {
+  const graph::Dimensions spectrogram = view.operand(spectrogramInput).dimensions;
+  if (spectrogram.size() != 3 || spectrogram[2] < 2)
+    return fail(ErrorCode::kUnsupported,
+                "Its spectrogram has the shape {}, it must be channels by frames by two bins or "
+                "more.",
+                graph::describeDimensions(spectrogram));
+  HEARTH_ASSIGN(const uint32_t rateInput, view.input(1));
+  if (!view.operand(rateInput).isConstant())
+    return fail(ErrorCode::kUnsupported,
+                "Its sample rate is {}; only a constant is supported, since the filter bank is "
+                "computed from it when the model is loaded.",
+                graph::describe(view.operand(rateInput)));
+  HEARTH_ASSIGN(const int32_t rate, view.constantInt(1));
+  HEARTH_ASSIGN(const FlexAttributes options, customOptions(view));
+  HEARTH_ASSIGN(const int32_t bands, countOption(options, "filterbank_channel_count"));
+  HEARTH_ASSIGN(const int32_t coefficients, countOption(options, "dct_coefficient_count"));
+  Cepstrum c;
+  c.channels = spectrogram[0];
+  c.frames = spectrogram[1];
+  c.bins = spectrogram[2];
+  c.bands = static_cast<uint32_t>(bands);
+  c.coefficients = static_cast<uint32_t>(coefficients);
+  c.binWidth = 0.5 * rate / (c.bins - 1);
+  // TFLite takes limits as whole numbers.
+  c.lowest = std::trunc(options.number("lower_frequency_limit").value_or(0));
+  c.highest = std::trunc(options.number("upper_frequency_limit").value_or(0));
+  if (rate <= 0 || !(c.lowest >= 0 && c.lowest < c.highest) ||
+      c.highest >= c.binWidth * static_cast<double>(c.bins))
+    return fail(ErrorCode::kBadData,
+                "Its frequencies from {} to {} Hz are no part of what a sample rate of {} Hz has.",
+                c.lowest, c.highest, rate);
+  if (coefficients > bands)
+    return fail(ErrorCode::kBadData, "It has {} coefficients of {} bands.", coefficients, bands);
+  return c;
+}
+
+double melOf(double frequency) {
+  return 1127 * std::log1p(frequency / 700);
+}
+
+// [bands, bins]: triangles whose corners are the centres of the neighbouring bands, at equal
+// distances on the mel scale. Bin 0 and those less than half a bin above the lowest frequency are
+// left out.
+Result<uint32_t> filterBank(OperatorView& view, const Cepstrum& c) {
+  HEARTH_TRY(view.builder().model().charge(uint64_t{c.bands} * c.bins * sizeof(float)));
+  std::vector<float> weights(size_t{c.bands} * c.bins);
+  const double spacing = (melOf(c.highest) - melOf(c.lowest)) / (c.bands + 1.0);
+  const double last = std::floor(c.highest / c.binWidth);
+  for (double bin = std::floor(1.5 + c.lowest / c.binWidth); bin <= last; ++bin) {
+    const double place = (melOf(bin * c.binWidth) - melOf(c.lowest)) / spacing;
+    for (uint32_t band = 0; band < c.bands; ++band) {
+      const double weight = 1 - std::abs(place - (band + 1.0));
+      if (weight > 0)
+        weights[size_t{band} * c.bins + static_cast<size_t>(bin)] = static_cast<float>(weight);
+    }
+  }
+  return floatConstant(view, {c.bands, c.bins}, weights);
+}
+
+// [coefficients, bands]: the first rows of an orthogonal DCT-II, except that the first is not
+// divided by the square root of two.
+Result<uint32_t> cosineTransform(OperatorView& view, const Cepstrum& c) {
+  HEARTH_TRY(view.builder().model().charge(uint64_t{c.coefficients} * c.bands * sizeof(float)));
+  std::vector<float> cosines;
+  for (uint32_t i = 0; i < c.coefficients; ++i)
+    for (uint32_t band = 0; band < c.bands; ++band)
+      cosines.push_back(static_cast<float>(
+          std::sqrt(2.0 / c.bands) * std::cos(std::numbers::pi / c.bands * i * (band + 0.5))));
+  return floatConstant(view, {c.coefficients, c.bands}, cosines);
+}
+
+// Mfcc becomes magnitudes, their sums over the bands, logarithms of these, and a transform.
+Status translateMfcc(OperatorView& view, OperationType type) {
+  constexpr float kLeast = 1e-12f;  // of a band, before the logarithm
+  HEARTH_ASSIGN(const uint32_t spectrogram, floatInput(view, 0));
+  HEARTH_ASSIGN(const Cepstrum c, readCepstrum(view, spectrogram));
+  const uint64_t lineCount = uint64_t{c.channels} * c.frames;
+  if (lineCount > std::numeric_limits<int32_t>::max() ||
+      c.bins > static_cast<uint32_t>(std::numeric_limits<int32_t>::max()))
+    return fail(ErrorCode::kBadData, "Its spectrogram has {} frames of {} bins.", lineCount,
+                c.bins);
+  const auto lines = static_cast<uint32_t>(lineCount);
+  HEARTH_ASSIGN(const uint32_t bank, filterBank(view, c));
+  HEARTH_ASSIGN(const uint32_t cosines, cosineTransform(view, c));
+  const std::array flat = {static_cast<int32_t>(lines), static_cast<int32_t>(c.bins)};
+  HEARTH_ASSIGN(const uint32_t flatShape, view.builder().intTensor(flat));
+  HEARTH_ASSIGN(const uint32_t squares,
+                view.emitNew(OperationType::kReshape, {spectrogram, flatShape}, {lines, c.bins}));
+  HEARTH_ASSIGN(const uint32_t sizes,
+                view.emitNew(OperationType::kSqrt, {squares}, {lines, c.bins}));
+  HEARTH_ASSIGN(const uint32_t noBias, view.builder().omitted(OperandType::kTensorFloat32));
+  HEARTH_ASSIGN(const uint32_t none, view.scalar(kFuseNone));
+  HEARTH_ASSIGN(const uint32_t sums,
+                view.emitNew(type, {sizes, bank, noBias, none}, {lines, c.bands}));
+  HEARTH_ASSIGN(const uint32_t least, view.floatTensor(kLeast));
+  HEARTH_ASSIGN(const uint32_t bounded,
+                view.emitNew(OperationType::kMaximum, {sums, least}, {lines, c.bands}));
+  HEARTH_ASSIGN(const uint32_t logarithms,
+                view.emitNew(OperationType::kLog, {bounded}, {lines, c.bands}));
+  HEARTH_ASSIGN(const uint32_t found,
+                view.emitNew(type, {logarithms, cosines, noBias, none}, {lines, c.coefficients}));
+  const std::array shape = {static_cast<int32_t>(c.channels), static_cast<int32_t>(c.frames),
+                            static_cast<int32_t>(c.coefficients)};
+  HEARTH_ASSIGN(const uint32_t outputShape, view.builder().intTensor(shape));
+  HEARTH_ASSIGN(const uint32_t output,
+                outputOfShape(view, 0, {c.channels, c.frames, c.coefficients}));
+  return view.emit(OperationType::kReshape, {found, outputShape}, {output});
+}
+
 // The differences between quantised values and the floats that they stand for.
 Status translateNumericVerify(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const FlexAttributes options, customOptions(view));
@@ -151,6 +262,7 @@ std::span<const CustomTranslatorEntry> audioTranslators() {
   static constexpr CustomTranslatorEntry kTranslators[] = {
       {"AudioSpectrogram",
        {BuiltinOperator::CUSTOM, translateAudioSpectrogram, OperationType::kRfft2d}},
+      {"Mfcc", {BuiltinOperator::CUSTOM, translateMfcc, OperationType::kFullyConnected}},
       {"NumericVerify", {BuiltinOperator::CUSTOM, translateNumericVerify, OperationType::kSub}},
   };
   return kTranslators;

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
 #include "frontends/tflite/testing/import_testing.h"
 
 namespace hearth::tflite {
@@ -39,6 +43,92 @@ TEST(AudioTranslators, WrongSpectrograms) {
   // Its frames would take more memory than a file may ask for.
   EXPECT_NE(errorOf(spectrogram({{"window_size", 1 << 20}, {"stride", 1}}, {1 << 28, 1})),
             "imported");
+}
+
+FloatModel cepstrum(const Options& options, ModelWriter::Shape spectrogram, int32_t rate = 16000) {
+  FloatModel model({std::move(spectrogram)}, {{}});
+  model.addCustom("Mfcc", {0, model.addConstant<int32_t>(TensorType::INT32, {}, {rate})}, {1},
+                  flexMap(options));
+  return model;
+}
+
+Options cepstrumOptions(double lowest = 20, double highest = 4000, double bands = 40,
+                        double coefficients = 13) {
+  return {{"lower_frequency_limit", lowest},
+          {"upper_frequency_limit", highest},
+          {"filterbank_channel_count", bands},
+          {"dct_coefficient_count", coefficients}};
+}
+
+double melOf(double frequency) {
+  return 1127 * std::log1p(frequency / 700);
+}
+
+// The coefficients of one frame: each bin counts for the bands on both sides of it, the more the
+// nearer it is to the middle of a band.
+std::vector<double> coefficientsOf(const std::vector<float>& squares, double rate, double lowest,
+                                   double highest, int bands, int count) {
+  const double width = rate / 2 / (static_cast<double>(squares.size()) - 1);
+  const double spacing = (melOf(highest) - melOf(lowest)) / (bands + 1);
+  std::vector<double> sums(bands + 2);
+  for (int bin = static_cast<int>(1.5 + lowest / width); bin <= static_cast<int>(highest / width);
+       ++bin) {
+    const double place = (melOf(bin * width) - melOf(lowest)) / spacing;
+    const int below = static_cast<int>(place);
+    const double size = std::sqrt(double{squares[bin]});
+    sums[below] += size * (below + 1 - place);
+    if (below + 1 < bands + 2) sums[below + 1] += size * (place - below);
+  }
+  std::vector<double> coefficients;
+  for (int i = 0; i < count; ++i) {
+    double sum = 0;
+    for (int band = 0; band < bands; ++band)
+      sum += std::cos(i * std::numbers::pi / bands * (band + 0.5)) *
+             std::log(std::max(sums[band + 1], 1e-12));
+    coefficients.push_back(std::sqrt(2.0 / bands) * sum);
+  }
+  return coefficients;
+}
+
+TEST(AudioTranslators, CepstraOfSpectrograms) {
+  std::vector<float> squares;
+  for (int i = 0; i < 2 * 3 * 257; ++i)
+    squares.push_back(static_cast<float>(std::pow(std::sin(0.1 * i) + 1.1, 4) * 50));
+  // A silent frame.
+  std::fill_n(squares.begin() + 257, 257, 0.0f);
+  for (const auto kernels : {ops::KernelSet::kFast, ops::KernelSet::kReference}) {
+    const auto found = outputsOf(cepstrum(cepstrumOptions(), {2, 3, 257}), {squares}, kernels);
+    ASSERT_EQ(found.at(0).size(), 2U * 3 * 13);
+    for (size_t frame = 0; frame < 6; ++frame) {
+      const auto begin = squares.begin() + static_cast<std::ptrdiff_t>(frame * 257);
+      const auto expected =
+          coefficientsOf(std::vector(begin, begin + 257), 16000, 20, 4000, 40, 13);
+      for (size_t i = 0; i < 13; ++i)
+        EXPECT_NEAR(found[0][frame * 13 + i], expected[i], 2e-4) << frame << ", " << i;
+    }
+  }
+}
+
+TEST(AudioTranslators, WrongCepstra) {
+  EXPECT_EQ(import(cepstrum(cepstrumOptions(), {2, 3, 257})).outputs[0].dimensions,
+            (Dimensions{2, 3, 13}));
+  EXPECT_THAT(errorOf(cepstrum(cepstrumOptions(), {3, 257})), HasSubstr("[3,257]"));
+  EXPECT_THAT(errorOf(cepstrum(cepstrumOptions(), {1, 3, 1})), HasSubstr("two bins"));
+  EXPECT_THAT(errorOf(cepstrum(cepstrumOptions(), {1, 3, 257}, 0)), HasSubstr("rate of 0 Hz"));
+  EXPECT_THAT(errorOf(cepstrum(cepstrumOptions(), {1, 3, 257}, 7900)), HasSubstr("7900 Hz"));
+  EXPECT_THAT(errorOf(cepstrum(cepstrumOptions(4000, 4000), {1, 3, 257})), HasSubstr("4000"));
+  EXPECT_THAT(errorOf(cepstrum(cepstrumOptions(20, 4000, 12), {1, 3, 257})),
+              HasSubstr("13 coefficients of 12"));
+  EXPECT_THAT(errorOf(cepstrum(cepstrumOptions(20, 4000, 0), {1, 3, 257})),
+              HasSubstr("filterbank_channel_count"));
+  EXPECT_NE(errorOf(cepstrum(cepstrumOptions(20, 4000, 1 << 30), {1, 3, 257})), "imported");
+  ModelWriter model;
+  model.addTensor(TensorType::FLOAT32, {1, 3, 257});
+  model.addTensor(TensorType::INT32, {});
+  model.addTensor(TensorType::FLOAT32, {});
+  model.addCustom("Mfcc", {0, 1}, {2}, flexMap(cepstrumOptions()));
+  model.setArguments({0, 1}, {2});
+  EXPECT_THAT(errorOf(model), HasSubstr("sample rate"));
 }
 
 ModelWriter verification(TensorType type, const Options& options) {

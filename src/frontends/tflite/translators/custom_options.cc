@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/tflite/translators/custom_options.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
+#include <vector>
 
 namespace hearth::tflite {
 
@@ -19,6 +21,48 @@ Result<uint32_t> outputOfShape(OperatorView& view, size_t index, graph::Dimensio
   operand.isRankZeroTensor = dimensions.empty();
   operand.dimensions = std::move(dimensions);
   return output;
+}
+
+namespace {
+
+template <typename T>
+Result<uint32_t> constantOf(OperatorView& view, graph::OperandType type,
+                            graph::Dimensions dimensions, std::span<const T> values) {
+  graph::Operand like;
+  like.type = type;
+  like.dimensions = std::move(dimensions);
+  return view.builder().constantTensor(
+      std::move(like), {reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes()});
+}
+
+}  // namespace
+
+Result<uint32_t> floatConstant(OperatorView& view, graph::Dimensions dimensions,
+                               std::span<const float> values) {
+  return constantOf(view, graph::OperandType::kTensorFloat32, std::move(dimensions), values);
+}
+
+Result<uint32_t> intConstant(OperatorView& view, graph::Dimensions dimensions,
+                             std::span<const int32_t> values) {
+  return constantOf(view, graph::OperandType::kTensorInt32, std::move(dimensions), values);
+}
+
+Result<uint32_t> floatInput(OperatorView& view, size_t index) {
+  HEARTH_ASSIGN(const uint32_t input, view.input(index));
+  const graph::Operand& operand = view.operand(input);
+  if (operand.type != graph::OperandType::kTensorFloat32 || !graph::isFullySpecified(operand))
+    return fail(ErrorCode::kUnsupported, "Its input {} is {}, it must be float32 of known shape.",
+                index, graph::describe(operand));
+  return input;
+}
+
+int32_t operatorVersion(OperatorView& view) {
+  return view.builder().model().file().operatorCode(view.source().opcode_index())->version();
+}
+
+Status requireVersion(int32_t version, int32_t last) {
+  if (version >= 1 && version <= last) return {};
+  return fail(ErrorCode::kUnsupported, "Its version {} is unknown.", version);
 }
 
 Result<FlexAttributes> customOptions(OperatorView& view) {
@@ -44,6 +88,17 @@ Result<float> floatOption(const FlexAttributes& options, const char* name) {
   const std::optional<double> value = options.number(name);
   if (!value) return fail(ErrorCode::kBadData, "Its options lack the number \"{}\".", name);
   return static_cast<float>(*value);
+}
+
+Result<std::array<float, 2>> sidesOption(const FlexAttributes& options, const char* name,
+                                         double least) {
+  const std::vector<double> values = options.numbers(name).value_or(std::vector<double>());
+  if (values.size() != 2 || !std::ranges::all_of(values, [&](double side) {
+        return side >= least && side <= std::numeric_limits<int32_t>::max();
+      }))
+    return fail(ErrorCode::kBadData,
+                "Its option \"{}\" must be a height and a width, each {} or more.", name, least);
+  return std::array{static_cast<float>(values[0]), static_cast<float>(values[1])};
 }
 
 Status readIntegerOptions(OperatorView& view, std::span<int32_t> values) {

@@ -37,4 +37,36 @@ std::optional<bool> FlexAttributes::truth(const char* name) const {
   return value.AsBool();
 }
 
+namespace {
+
+template <typename List>
+std::optional<std::vector<double>> numbersOf(const List& list) {
+  std::vector<double> numbers;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (!list[i].IsNumeric()) return std::nullopt;
+    numbers.push_back(list[i].AsDouble());
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::optional<std::vector<double>> FlexAttributes::numbers(const char* name) const {
+  if (bytes_.empty()) return std::nullopt;
+  const flexbuffers::Reference value =
+      flexbuffers::GetRoot(bytes_.data(), bytes_.size()).AsMap()[name];
+  if (value.IsTypedVector()) return numbersOf(value.AsTypedVector());
+  if (value.IsFixedTypedVector()) return numbersOf(value.AsFixedTypedVector());
+  if (value.IsUntypedVector()) return numbersOf(value.AsVector());
+  return std::nullopt;
+}
+
+std::optional<std::string> FlexAttributes::text(const char* name) const {
+  if (bytes_.empty()) return std::nullopt;
+  const flexbuffers::Reference value =
+      flexbuffers::GetRoot(bytes_.data(), bytes_.size()).AsMap()[name];
+  if (!value.IsString()) return std::nullopt;
+  return value.AsString().str();
+}
+
 }  // namespace hearth::tflite

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -20,6 +22,11 @@ class FlexAttributes {
   std::optional<double> number(const char* name) const;
   // A truth value, which some converters write as a number; nothing for anything else.
   std::optional<bool> truth(const char* name) const;
+  // A list of numbers, typed or not; nothing when the map has no such list, or one with anything
+  // else in it.
+  std::optional<std::vector<double>> numbers(const char* name) const;
+  // Nothing when the map has no text of this name.
+  std::optional<std::string> text(const char* name) const;
 
  private:
   std::span<const uint8_t> bytes_;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Custom operations of MediaPipe's networks.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "frontends/tflite/translators/custom_options.h"
@@ -73,13 +76,13 @@ Status translateTransposeConvBias(OperatorView& view, OperationType type) {
   return view.emit(type, std::move(arguments), {output});
 }
 
-// A pool whose windows lie side by side and cover the image: [batches, rows, window height,
-// columns, window width, channels] holds its elements.
+// The windows of a pool: [batches, rows, window height, columns, window width, channels] holds
+// their elements.
 struct Windows {
   graph::Dimensions split;
   graph::Dimensions gathered;  // [batches, rows, columns, channels, elements of a window]
   graph::Dimensions pooled;    // [batches, rows, columns, channels]
-  graph::Dimensions image;
+  graph::Dimensions image;     // that they cover where they lie side by side
 };
 
 Result<Windows> windowsOf(const graph::Dimensions& pooled, int32_t height, int32_t width) {
@@ -99,7 +102,8 @@ Result<Windows> windowsOf(const graph::Dimensions& pooled, int32_t height, int32
                  {pooled[0], pooled[1] * windowHeight, pooled[2] * windowWidth, pooled[3]}};
 }
 
-// Windows that overlap or leave out elements are refused.
+// Several windows that overlap would write one element of an image, of which the last one counts;
+// no operation writes so.
 Status requireSideBySide(int32_t strideWidth, int32_t strideHeight, int32_t width, int32_t height) {
   if (strideWidth == width && strideHeight == height) return {};
   return fail(ErrorCode::kUnsupported,
@@ -108,16 +112,93 @@ Status requireSideBySide(int32_t strideWidth, int32_t strideHeight, int32_t widt
               height, width, strideHeight, strideWidth);
 }
 
+// The windows of a pool along one side of its image.
+struct WindowLine {
+  uint32_t image = 0;
+  uint32_t window = 0;
+  uint32_t stride = 0;
+  uint32_t count = 0;
+  uint32_t before = 0;  // elements that are added to the image
+  uint32_t after = 0;
+
+  bool isSideBySide() const { return stride == window && count * window == image; }
+};
+
+Result<WindowLine> windowLine(uint32_t image, int32_t window, int32_t stride, int32_t padding) {
+  if (image == 0 || image > static_cast<uint32_t>(std::numeric_limits<int32_t>::max()) ||
+      window < 1 || stride < 1)
+    return fail(ErrorCode::kUnsupported, "Its windows of {} are {} apart in an image of {}.",
+                window, stride, image);
+  const int64_t free = padding == kPaddingSame ? int64_t{image} - 1 : int64_t{image} - window;
+  const int64_t count = free < 0 ? 0 : free / stride + 1;
+  if (count == 0)
+    return fail(ErrorCode::kBadData, "Its windows of {} do not fit into its image of {}.", window,
+                image);
+  const int64_t added = std::max<int64_t>((count - 1) * stride + window - int64_t{image}, 0);
+  if (added + image > std::numeric_limits<int32_t>::max())
+    return fail(ErrorCode::kBadData, "Its windows are of {}.", window);
+  return WindowLine{image,
+                    static_cast<uint32_t>(window),
+                    static_cast<uint32_t>(stride),
+                    static_cast<uint32_t>(count),
+                    static_cast<uint32_t>(added / 2),
+                    static_cast<uint32_t>(added - added / 2)};
+}
+
 Result<uint32_t> shapeOf(OperatorView& view, const graph::Dimensions& dimensions) {
   const std::vector<int32_t> sizes(dimensions.begin(), dimensions.end());
   return view.builder().intTensor(sizes);
 }
 
-// The elements of each window, in its last dimension.
-Result<uint32_t> gatherWindows(OperatorView& view, uint32_t image, const Windows& windows) {
+// The elements of windows that lie side by side, with the shape `split`.
+Result<uint32_t> splitWindows(OperatorView& view, uint32_t image, const Windows& windows) {
   HEARTH_ASSIGN(const uint32_t splitShape, shapeOf(view, windows.split));
-  HEARTH_ASSIGN(const uint32_t split,
-                view.emitNew(OperationType::kReshape, {image, splitShape}, windows.split));
+  return view.emitNew(OperationType::kReshape, {image, splitShape}, windows.split);
+}
+
+// The same along `axis`, where the windows of the line become two dimensions.
+Result<uint32_t> takeWindows(OperatorView& view, uint32_t image, int32_t axis,
+                             const WindowLine& line) {
+  HEARTH_TRY(view.builder().model().charge(uint64_t{line.count} * line.window * sizeof(int32_t)));
+  std::vector<int32_t> places;
+  for (uint32_t i = 0; i < line.count; ++i)
+    for (uint32_t j = 0; j < line.window; ++j)
+      places.push_back(static_cast<int32_t>(i * line.stride + j));
+  HEARTH_ASSIGN(const uint32_t indices, intConstant(view, {line.count, line.window}, places));
+  HEARTH_ASSIGN(const uint32_t axisOperand, view.scalar(axis));
+  graph::Dimensions dimensions = view.operand(image).dimensions;
+  dimensions[static_cast<size_t>(axis)] = line.count;
+  dimensions.insert(dimensions.begin() + axis + 1, line.window);
+  return view.emitNew(OperationType::kGather, {image, axisOperand, indices}, std::move(dimensions));
+}
+
+// The same of windows that overlap, leave out elements, or reach beyond the image, where the least
+// of all numbers lies.
+Result<uint32_t> splitAnyWindows(OperatorView& view, uint32_t image, const WindowLine& rows,
+                                 const WindowLine& columns) {
+  graph::Dimensions dimensions = view.operand(image).dimensions;
+  if (rows.before + rows.after + columns.before + columns.after > 0) {
+    const std::array paddings = {0,
+                                 0,
+                                 static_cast<int32_t>(rows.before),
+                                 static_cast<int32_t>(rows.after),
+                                 static_cast<int32_t>(columns.before),
+                                 static_cast<int32_t>(columns.after),
+                                 0,
+                                 0};
+    HEARTH_ASSIGN(const uint32_t paddingOperand, intConstant(view, {4, 2}, paddings));
+    HEARTH_ASSIGN(const uint32_t least, view.scalar(std::numeric_limits<float>::lowest()));
+    dimensions[1] += rows.before + rows.after;
+    dimensions[2] += columns.before + columns.after;
+    HEARTH_ASSIGN(image,
+                  view.emitNew(OperationType::kPadV2, {image, paddingOperand, least}, dimensions));
+  }
+  HEARTH_ASSIGN(const uint32_t split, takeWindows(view, image, 1, rows));
+  return takeWindows(view, split, 3, columns);
+}
+
+// The elements of each window, in its last dimension.
+Result<uint32_t> gatherWindows(OperatorView& view, uint32_t split, const Windows& windows) {
   HEARTH_ASSIGN(const uint32_t order, view.builder().intTensor(std::array{0, 1, 3, 5, 2, 4}));
   const graph::Dimensions& s = windows.split;
   HEARTH_ASSIGN(const uint32_t turned, view.emitNew(OperationType::kTranspose, {split, order},
@@ -126,32 +207,53 @@ Result<uint32_t> gatherWindows(OperatorView& view, uint32_t image, const Windows
   return view.emitNew(OperationType::kReshape, {turned, gatheredShape}, windows.gathered);
 }
 
-// Becomes a maximum and a place along the elements of each window. Fused activations have TFLite's
-// numbers here, of which these are NNAPI's. A place is 0.1 larger than it is, so that what reads it
-// may cut it to a whole number.
+// The operation of a fused activation, which has TFLite's number here.
+Result<std::optional<OperationType>> activationOf(int32_t number) {
+  switch (number) {
+    case 0:
+      return std::nullopt;
+    case 1:
+      return OperationType::kRelu;
+    case 2:
+      return OperationType::kRelu1;
+    case 3:
+      return OperationType::kRelu6;
+    default:
+      return fail(ErrorCode::kUnsupported, "Its fused activation {} is not supported.", number);
+  }
+}
+
+// Becomes a maximum and a place along the elements of each window. A place is 0.1 larger than it
+// is, so that what reads it may cut it to a whole number.
 Status translateMaxPoolArgmax(OperatorView& view, OperationType type) {
   constexpr float kRoundsDown = 0.1f;
   HEARTH_ASSIGN(const auto options, integerOptions<6>(view));
-  const auto [padding, strideWidth, strideHeight, width, height, activation] = options;
+  const auto [padding, strideWidth, strideHeight, width, height, activationNumber] = options;
   HEARTH_TRY(checkPadding(padding));
-  HEARTH_TRY(requireSideBySide(strideWidth, strideHeight, width, height));
-  if (activation != kFuseNone)
-    return fail(ErrorCode::kUnsupported, "Its fused activation {} is not supported.", activation);
-  HEARTH_ASSIGN(const uint32_t input, view.input(0));
+  HEARTH_ASSIGN(const auto activation, activationOf(activationNumber));
+  HEARTH_ASSIGN(const uint32_t input, floatInput(view, 0));
   graph::Dimensions pooled = view.operand(input).dimensions;
-  if (pooled.size() != 4 || width < 1 || height < 1 ||
-      pooled[1] % static_cast<uint32_t>(height) != 0 ||
-      pooled[2] % static_cast<uint32_t>(width) != 0)
-    return fail(ErrorCode::kUnsupported, "Its windows of {} by {} do not cover its image {}.",
-                height, width, graph::describeDimensions(pooled));
-  pooled[1] /= static_cast<uint32_t>(height);
-  pooled[2] /= static_cast<uint32_t>(width);
+  if (pooled.size() != 4)
+    return fail(ErrorCode::kUnsupported, "Its image has the shape {}.",
+                graph::describeDimensions(pooled));
+  HEARTH_ASSIGN(const WindowLine rows, windowLine(pooled[1], height, strideHeight, padding));
+  HEARTH_ASSIGN(const WindowLine columns, windowLine(pooled[2], width, strideWidth, padding));
+  pooled[1] = rows.count;
+  pooled[2] = columns.count;
   HEARTH_ASSIGN(const Windows windows, windowsOf(pooled, height, width));
-  HEARTH_ASSIGN(const uint32_t elements, gatherWindows(view, input, windows));
+  HEARTH_ASSIGN(const uint32_t split, rows.isSideBySide() && columns.isSideBySide()
+                                          ? splitWindows(view, input, windows)
+                                          : splitAnyWindows(view, input, rows, columns));
+  HEARTH_ASSIGN(const uint32_t elements, gatherWindows(view, split, windows));
   HEARTH_ASSIGN(const uint32_t last, view.builder().intTensor(std::array{4}));
   HEARTH_ASSIGN(const uint32_t keepsRank, view.scalar(false));
   HEARTH_ASSIGN(const uint32_t maxima, outputOfShape(view, 0, pooled));
-  HEARTH_TRY(view.emit(type, {elements, last, keepsRank}, {maxima}));
+  if (activation) {
+    HEARTH_ASSIGN(const uint32_t largest, view.emitNew(type, {elements, last, keepsRank}, pooled));
+    HEARTH_TRY(view.emit(*activation, {largest}, {maxima}));
+  } else {
+    HEARTH_TRY(view.emit(type, {elements, last, keepsRank}, {maxima}));
+  }
   HEARTH_ASSIGN(const uint32_t axis, view.scalar(4));
   HEARTH_ASSIGN(const uint32_t found, view.emitNew(OperationType::kArgmax, {elements, axis}, pooled,
                                                    OperandType::kTensorInt32));

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "frontends/tflite/testing/import_testing.h"
 
 namespace hearth::tflite {
@@ -61,12 +63,72 @@ TEST(MediapipeTranslators, PoolWithPlaces) {
   EXPECT_EQ(imported.outputs[1].dimensions, (Dimensions{1, 2, 3, 2}));
 }
 
+// A pool as it is defined, element by element; its options are those of the operation.
+struct Pooled {
+  std::vector<float> maxima;
+  std::vector<float> places;
+};
+
+Pooled pooled(const std::vector<float>& image, int height, int width, int channels,
+              const std::vector<int32_t>& options) {
+  const int strideX = options[1], strideY = options[2], sizeX = options[3], sizeY = options[4];
+  const bool isSame = options[0] == 1;
+  const auto countOf = [&](int side, int size, int stride) {
+    return isSame ? (side + stride - 1) / stride : (side - size + stride) / stride;
+  };
+  const int rows = countOf(height, sizeY, strideY), columns = countOf(width, sizeX, strideX);
+  const int top = std::max((rows - 1) * strideY + sizeY - height, 0) / 2;
+  const int left = std::max((columns - 1) * strideX + sizeX - width, 0) / 2;
+  const float least = options[5] == 0 ? -1e9f : options[5] == 2 ? -1.0f : 0.0f;
+  const float most = options[5] == 2 ? 1.0f : options[5] == 3 ? 6.0f : 1e9f;
+  Pooled result;
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column)
+      for (int channel = 0; channel < channels; ++channel) {
+        float largest = -1e9f;
+        int place = 0;
+        for (int i = 0; i < sizeX * sizeY; ++i) {
+          const int y = row * strideY - top + i / sizeX, x = column * strideX - left + i % sizeX;
+          if (y < 0 || y >= height || x < 0 || x >= width) continue;
+          const float value = image[(y * width + x) * channels + channel];
+          if (value <= largest) continue;
+          largest = value;
+          place = i;
+        }
+        result.maxima.push_back(std::clamp(largest, least, most));
+        result.places.push_back(static_cast<float>(place) + 0.1f);
+      }
+  return result;
+}
+
+TEST(MediapipeTranslators, PoolsOfAllWindows) {
+  std::vector<float> image;
+  for (int i = 0; i < 4 * 6 * 2; ++i) image.push_back(static_cast<float>(i * 37 % 23) - 11);
+  for (const std::vector<int32_t>& options :
+       std::vector<std::vector<int32_t>>{{2, 2, 2, 2, 2, 0},  // side by side
+                                         {2, 1, 1, 2, 2, 0},  // overlapping
+                                         {1, 1, 2, 3, 3, 0},  // beyond the image
+                                         {2, 3, 2, 2, 1, 0},  // with elements between them
+                                         {1, 4, 3, 2, 2, 0},  // the same, and padding
+                                         {1, 2, 2, 5, 9, 1},  // larger than the image
+                                         {2, 2, 2, 2, 2, 2},  // clipped
+                                         {1, 2, 2, 3, 2, 3}}) {
+    const Pooled expected = pooled(image, 4, 6, 2, options);
+    for (const auto kernels : {ops::KernelSet::kFast, ops::KernelSet::kReference}) {
+      const auto found = outputsOf(pool(options), {image}, kernels);
+      EXPECT_EQ(found.at(0), expected.maxima) << ::testing::PrintToString(options);
+      EXPECT_EQ(found.at(1), expected.places) << ::testing::PrintToString(options);
+    }
+  }
+}
+
 TEST(MediapipeTranslators, WrongPools) {
-  EXPECT_THAT(errorOf(pool({2, 1, 2, 2, 2, 0})), HasSubstr("lie side by side"));
-  EXPECT_THAT(errorOf(pool({2, 4, 4, 4, 4, 0})), HasSubstr("do not cover"));
-  EXPECT_THAT(errorOf(pool({2, 0, 0, 0, 0, 0})), HasSubstr("do not cover"));
-  EXPECT_THAT(errorOf(pool({2, -2, -2, -2, -2, 0})), HasSubstr("do not cover"));
-  EXPECT_THAT(errorOf(pool({2, 2, 2, 2, 2, 1})), HasSubstr("activation 1"));
+  EXPECT_THAT(errorOf(pool({2, 2, 2, 7, 2, 0})), HasSubstr("do not fit"));
+  EXPECT_THAT(errorOf(pool({2, 0, 0, 0, 0, 0})), HasSubstr("are 0 apart"));
+  EXPECT_THAT(errorOf(pool({2, -2, -2, -2, -2, 0})), HasSubstr("are -2 apart"));
+  EXPECT_THAT(errorOf(pool({2, 2, 2, 2, 2, 4})), HasSubstr("activation 4"));
+  EXPECT_NE(errorOf(pool({1, 1, 1, INT32_MAX, INT32_MAX, 0})), "imported");
+  EXPECT_NE(errorOf(pool({1, 1, 1, 1, 1 << 30, 0})), "imported");
   EXPECT_THAT(errorOf(pool({2, 2, 2, 2, 2})), HasSubstr("have 20 bytes"));
   FloatModel model({{1, 4, 6, 2}}, {{1, 2, 3, 2}});
   model.addCustom("MaxPoolingWithArgmax2D", {0}, {1}, structure({2, 2, 2, 2, 2, 0}));

@@ -31,7 +31,8 @@ std::span<const CustomTranslatorEntry> customTranslators() {
   return all.get([] {
     std::vector<CustomTranslatorEntry> entries;
     for (const auto family :
-         {audioTranslators(), detectionCustomTranslators(), mediapipeTranslators()})
+         {audioTranslators(), detectionCustomTranslators(), landmarkTranslators(),
+          mediapipeTranslators(), transformationTranslators()})
       entries.insert(entries.end(), family.begin(), family.end());
     return entries;
   });

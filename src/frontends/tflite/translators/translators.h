@@ -35,7 +35,9 @@ struct CustomTranslatorEntry {
 std::span<const CustomTranslatorEntry> customTranslators();
 std::span<const CustomTranslatorEntry> audioTranslators();
 std::span<const CustomTranslatorEntry> detectionCustomTranslators();
+std::span<const CustomTranslatorEntry> landmarkTranslators();
 std::span<const CustomTranslatorEntry> mediapipeTranslators();
+std::span<const CustomTranslatorEntry> transformationTranslators();
 // Null when the program has registered no operator of this name, or none that files may name.
 const TranslatorEntry* registeredTranslator(std::string_view name);
 // Appends the operation of a replacement. kUnsupported for a tensor that has no operand.
