@@ -37,6 +37,20 @@ Result<std::shared_ptr<const CompiledModel>> CompiledModel::create(Model model,
   return compiled;
 }
 
+Result<std::shared_ptr<const CompiledModel>> CompiledModel::create(const ModelFile& file,
+                                                                   const CompileOptions& options) {
+  return returned([&]() -> Result<std::shared_ptr<const CompiledModel>> {
+    std::shared_ptr<CompiledModel> compiled(new CompiledModel(Model(file.path, file.part)));
+    HEARTH_TRY(compiled->compile(options));
+    for (const std::string& part : file.embedders) {
+      const Model embedder(file.path, part);
+      for (Compilation& signature : embedder.compileSignatures(embedder.signatureKeys(), options))
+        compiled->embedders_.push_back(std::move(signature));
+    }
+    return compiled;
+  });
+}
+
 Status CompiledModel::compile(const CompileOptions& options) {
   std::map<size_t, std::string> prefills;
   std::vector<size_t> lengths;

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "hearth/hearth.hpp"
+#include "llm/model_file.h"
 
 namespace hearth::llm {
 
@@ -18,8 +19,14 @@ class CompiledModel {
   static Result<std::shared_ptr<const CompiledModel>> create(Model model,
                                                              const CompileOptions& options);
 
+  // Opens the parts of a file that compute. Errors: those of opening it, too.
+  static Result<std::shared_ptr<const CompiledModel>> create(const ModelFile& file,
+                                                             const CompileOptions& options);
+
   // `decode` is the first.
   const std::vector<Compilation>& signatures() const { return signatures_; }
+  // All signatures of the parts that make embeddings of tokens.
+  const std::vector<Compilation>& embedders() const { return embedders_; }
 
  private:
   explicit CompiledModel(Model model) : model_(std::move(model)) {}
@@ -27,6 +34,7 @@ class CompiledModel {
 
   Model model_;
   std::vector<Compilation> signatures_;
+  std::vector<Compilation> embedders_;
 };
 
 }  // namespace hearth::llm

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -23,10 +24,12 @@ namespace {
 constexpr uint64_t kMaxMetadataBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxTokenizerBytes = uint64_t{256} << 20;
 constexpr std::string_view kDecoderName = "prefill_decode";
+constexpr std::string_view kEmbedderTypes[] = {"tf_lite_embedder", "tf_lite_per_layer_embedder"};
 
 struct Section {
   std::string name;
   std::string type;
+  std::string modelType;  // as the file says it; mostly empty
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };
@@ -60,8 +63,13 @@ Result<std::vector<Section>> sectionsOf(const std::string& path) {
                 "{} is no .litertlm file: it has no tokenizer and no metadata of a language model.",
                 path);
   std::vector<Section> sections;
-  for (const auto& part : description["parts"])
-    sections.push_back({part["name"], part["type"], part["offset"], part["bytes"]});
+  for (const auto& part : description["parts"]) {
+    std::string modelType;
+    for (const auto& item : part["metadata"])
+      if (item["key"] == "model_type") modelType = item["value"].get<std::string>();
+    sections.push_back(
+        {part["name"], part["type"], std::move(modelType), part["offset"], part["bytes"]});
+  }
   return sections;
 }
 
@@ -111,7 +119,10 @@ Result<ModelFile> readModelFile(const std::string& path, const std::string& toke
   file.path = path;
   bool hasMetadata = false;
   for (const Section& section : sections) {
-    if (section.type == "TFLiteModel" && (file.part.empty() || section.name == kDecoderName))
+    const bool isEmbedder = std::ranges::contains(kEmbedderTypes, section.modelType);
+    if (section.type == "TFLiteModel" && isEmbedder)
+      file.embedders.push_back(section.name);
+    else if (section.type == "TFLiteModel" && (file.part.empty() || section.name == kDecoderName))
       file.part = section.name;
     if (section.type == "LlmMetadataProto" && !std::exchange(hasMetadata, true)) {
       HEARTH_ASSIGN(const std::vector<uint8_t> bytes,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "llm/llm_metadata.h"
@@ -16,6 +17,8 @@ namespace hearth::llm {
 struct ModelFile {
   std::string path;
   std::string part;  // the name of the model that decodes
+  // Of models that make its inputs of the numbers of tokens; mostly none.
+  std::vector<std::string> embedders;
   LlmMetadata metadata;
   std::optional<Tokenizer> tokenizer;  // absent where the file has none
 };

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "llm/embedder.h"
 #include "llm/prefill_plan.h"
 #include "llm/thrown.h"
 
@@ -84,8 +85,10 @@ void CacheMemory::copyTo(CacheMemory* to) const {
 // One signature with the memory of its inputs.
 class Session::Signature {
  public:
-  explicit Signature(const Compilation& compilation)
-      : compilation_(compilation), execution_(compilation.createExecution()) {}
+  Signature(const Compilation& compilation, const std::vector<Compilation>& embedders)
+      : compilation_(compilation),
+        embedding_(embedders),
+        execution_(compilation.createExecution()) {}
 
   Status bind(CacheMemory* caches, std::vector<float>* logits) {
     const std::vector<TensorInfo> inputs = compilation_.inputs();
@@ -102,8 +105,10 @@ class Session::Signature {
       execution_.setInput(i, memory, input.byteSize);
       hasCache_ = true;
     }
-    if (tokens_.empty())
+    if (tokens_.empty() && embedders_.empty())
       return fail(ErrorCode::kUnsupported, "The model has no input that takes tokens.");
+    // The tokens of an input or of the first embedder; finish() compares the others.
+    if (tokens_.empty()) tokens_.resize(embedders_.front()->length());
     std::set<std::string> read;
     for (const TensorInfo& input : inputs) read.insert(input.name);
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -145,9 +150,8 @@ class Session::Signature {
                   uint8_t{0});
       }
     }
-    if (!limits.deadline) return execution_.run();
-    const Clock::duration left = *limits.deadline - Clock::now();
-    execution_.run(std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(1)));
+    for (const auto& embedder : embedders_) embedder->run(tokens, limits);
+    limits.run(&execution_);
   }
 
  private:
@@ -157,13 +161,16 @@ class Session::Signature {
     if (name == "tokens" || name == "token_ids") return bindIds(index, input, &tokens_);
     if (name == "input_pos" || name == "positions") return bindIds(index, input, &positions_);
     if (name == "mask" || name == "attn_mask") return bindMask(index, input);
-    if (name == "embeddings" || name == "per_layer_embeddings")
-      return fail(ErrorCode::kUnsupported,
-                  "The model takes {} that another part of the file computes, which is not "
-                  "supported yet.",
-                  name);
+    if (name == "embeddings" || name == "per_layer_embeddings") return bindEmbedder(index, input);
     return fail(ErrorCode::kUnsupported,
                 "The model has the input {}, which language models are not known to have.", name);
+  }
+
+  Status bindEmbedder(size_t index, const TensorInfo& input) {
+    HEARTH_ASSIGN(std::unique_ptr<Embedder> embedder, Embedder::create(embedding_, input));
+    execution_.setInput(index, embedder->memory(), input.byteSize);
+    embedders_.push_back(std::move(embedder));
+    return {};
   }
 
   // The execution keeps the address of what is bound, which must not move for another input.
@@ -220,6 +227,10 @@ class Session::Signature {
   // Once the memory has its final size, and whether the inputs fit together.
   Status finish(std::vector<float>* logits) {
     if (hasLogits_) execution_.setOutput(logitsIndex_, logits->data(), logitsBytes_);
+    for (const auto& embedder : embedders_)
+      if (embedder->length() != length())
+        return fail(ErrorCode::kUnsupported, "The model takes {} tokens, and embeddings of {}.",
+                    length(), embedder->length());
     if ((!positions_.empty() && positions_.size() != length()) ||
         (capacity_ != 0 && maskRows_ != length()))
       return fail(ErrorCode::kUnsupported,
@@ -230,6 +241,8 @@ class Session::Signature {
 
  private:
   const Compilation& compilation_;
+  const std::vector<Compilation>& embedding_;         // signatures of embedders
+  std::vector<std::unique_ptr<Embedder>> embedders_;  // of inputs
   std::vector<int32_t> tokens_;
   std::vector<int32_t> positions_;
   std::vector<float> numbers_;     // the mask, if it is one of numbers,
@@ -271,7 +284,7 @@ Result<std::unique_ptr<Session>> Session::fork() const {
 
 Status Session::prepare(size_t context) {
   for (const Compilation& compilation : model_->signatures()) {
-    auto signature = std::make_unique<Signature>(compilation);
+    auto signature = std::make_unique<Signature>(compilation, model_->embedders());
     HEARTH_TRY(signature->bind(&caches_, &logits_));
     const size_t length = signature->length();
     if (length != 1) lengths_.push_back(length);

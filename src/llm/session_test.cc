@@ -221,5 +221,40 @@ TEST_F(SessionTest, TokensAreThoseOfLitertLm) {
   EXPECT_GT(static_cast<double>(same) / static_cast<double>(count), 0.9) << same << " of " << count;
 }
 
+// Its table of embeddings is a part of its own, and its weights have 4 bits in blocks of 32.
+TEST(EmbedderTest, TokensAreThoseOfLitertLm) {
+  const char* const data = std::getenv("HEARTH_TEST_DATA");
+  if (data == nullptr) GTEST_SKIP() << "HEARTH_TEST_DATA is not set.";
+  const std::string folder = std::string(data) + "/data/llm/";
+  const auto file = readModelFile(folder + "smollm2-135m-instruct-i4b32-embedder.litertlm", "");
+  ASSERT_TRUE(file) << file.error().toString();
+  EXPECT_EQ(file->part, "prefill_decode");
+  EXPECT_EQ(file->embedders, std::vector<std::string>{"embedder"});
+  CompileOptions options;
+  options.threads = 2;
+  options.cache = HEARTH_CACHE_OFF;
+  const auto model = CompiledModel::create(*file, options);
+  ASSERT_TRUE(model) << model.error().toString();
+  const auto session = Session::create(*model, 0);
+  ASSERT_TRUE(session) << session.error().toString();
+  std::ifstream stream(folder + "greedy_i4b32.json");
+  const auto one = nlohmann::json::parse(stream)[0];
+  const auto prompt = file->tokenizer->encode("<|im_start|>" + one["prompt"].get<std::string>(),
+                                              SpecialTokens::kAreParsed);
+  const auto greedy =
+      file->tokenizer->encode(one["greedy"].get<std::string>(), SpecialTokens::kAreParsed);
+  ASSERT_TRUE(prompt && greedy);
+  ASSERT_TRUE((*session)->append(*prompt));
+  size_t same = 0;
+  constexpr size_t kCompared = 8;
+  for (size_t i = 0; i < kCompared; ++i) {
+    const auto logits = (*session)->logits();
+    ASSERT_TRUE(logits) << logits.error().toString();
+    same += mostLikely(*logits) == (*greedy)[i] ? 1 : 0;
+    ASSERT_TRUE((*session)->append(std::span(*greedy).subspan(i, 1)));
+  }
+  EXPECT_GE(same, kCompared - 1);
+}
+
 }  // namespace
 }  // namespace hearth::llm

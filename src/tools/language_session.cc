@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "llm/chat_prompt.h"
-#include "tools/load_model.h"
 #include "tools/process_memory.h"
 
 namespace hearth::tools {
@@ -62,8 +61,8 @@ Outcome<void> LanguageSession::prepare() {
   session.compile.cache = policyOf(options_.store.mode);
   session.compile.storeBytes = options_.store.maxBytes;
   session.compile.weightCache = options_.store.weightCache;
-  HEARTH_ASSIGN(Model model, loadModel(options_.model, file_.part));
-  HEARTH_ASSIGN(session_, llm::Session::create(std::move(model), session));
+  HEARTH_ASSIGN(auto compiled, llm::CompiledModel::create(file_, session.compile));
+  HEARTH_ASSIGN(session_, llm::Session::create(std::move(compiled), session.context));
   sampler_ = std::make_unique<llm::Sampler>(llm::samplerOptions(
       file_.metadata,
       {options_.temperature, options_.topK, options_.topP, options_.minP, options_.seed}));

@@ -26,8 +26,7 @@ Result<const ChatPrompt*> OpenModel::chatPrompt() const {
 Result<std::shared_ptr<const CompiledModel>> OpenModel::compiled() const {
   const std::lock_guard lock(mutex_);
   if (!compiled_) {
-    HEARTH_ASSIGN(compiled_,
-                  CompiledModel::create(hearth::Model(file_.path, file_.part), compile_));
+    HEARTH_ASSIGN(compiled_, CompiledModel::create(file_, compile_));
   }
   return compiled_;
 }

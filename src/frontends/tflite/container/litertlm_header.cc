@@ -88,7 +88,10 @@ PartKind kindOf(litertlm::SectionType type) {
     case litertlm::SectionType::HF_Tokenizer_Zlib:
       return PartKind::kTokenizer;
     case litertlm::SectionType::LlmMetadataProto:
+    case litertlm::SectionType::EmbeddingMetadataProto:
     case litertlm::SectionType::ExecutorMetadataProto:
+    case litertlm::SectionType::TtsMetadataProto:
+    case litertlm::SectionType::AsrMetadataProto:
       return PartKind::kMetadata;
     default:
       return PartKind::kOther;
