@@ -40,6 +40,34 @@ TEST_P(BlockFullyConnectedTest, EqualsTheReference) {
             "");
 }
 
+// Rows that are quantised to -128 everywhere, and the largest weights: sums of 16 bits hold no
+// more.
+TEST(BlockFullyConnectedExtremesTest, EqualTheReference) {
+  for (const uint32_t block : {32U, 64U, 96U}) {
+    for (const int pairs : {0x77, 0x88}) {
+      for (const uint32_t rows : {1U, 4U}) {
+        ModelBuilder builder;
+        constexpr uint32_t kInputs = 192;
+        constexpr uint32_t kOutputs = 17;
+        const uint32_t input = builder.input(kFloat, {rows, kInputs});
+        const uint32_t filter = builder.constant(
+            OperandType::kTensorInt4, {kOutputs, kInputs},
+            std::vector<uint8_t>(kOutputs * kInputs / 2, static_cast<uint8_t>(pairs)));
+        const uint32_t scale =
+            builder.constant(kFloat, {kOutputs, kInputs / block},
+                             std::vector<float>(kOutputs * kInputs / block, 0.5F));
+        builder.operation(
+            OperationType::kFullyConnected,
+            {input, filter, builder.omitted(kFloat), builder.scalar(int32_t{0}), scale},
+            {builder.output(kFloat, {rows, kOutputs})});
+        const std::vector<float> ones(size_t{rows} * kInputs, -1.0F);
+        EXPECT_EQ(differenceFromReference(builder.model(), {bytesOf(ones)}, "own", 5e-6F), "")
+            << block << " " << pairs << " " << rows;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Shapes, BlockFullyConnectedTest,
     testing::Values(BlockCase{1, 32, 1, 32, true, false}, BlockCase{1, 64, 5, 32, true, true},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products on AVX-512 VNNI of 8-bit rows that are quantised while a model runs and 4-bit weights
-// with a scale for each block of inputs. No known kernel of XNNPACK is right for more than one row
-// with such weights.
+// Products on AVX-512 VNNI and AVX2 of 8-bit rows that are quantised while a model runs and 4-bit
+// weights with a scale for each block of inputs. No known kernel of XNNPACK is right for more than
+// one row with such weights.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ struct xnn_quantization_params;
 
 namespace hearth::cpu {
 
-// The most rows of one call of the inner kernel, and the columns of a panel.
+// The most rows of one call of any inner kernel, and the columns of a panel.
 inline constexpr size_t kInt4Rows = 12;
 inline constexpr size_t kInt4Columns = 16;
 
