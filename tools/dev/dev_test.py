@@ -30,7 +30,7 @@ class CommandTest(unittest.TestCase):
             self.assertIn(f"\n  {command} ", run.stdout)
 
     def test_wrongUseEndsWithCode2AndASentence(self):
-        for arguments in (["nothing"], ["build", "nothing"], ["build", "nothing", "base_test"],
+        for arguments in (["nothing"], ["build", "nothing"], ["build", "nothing", "base_test"], ["build", "arm32"],
                           ["setup", "more"], ["bench", "../nothing"], ["packages", "more"],
                           ["image", "more"], ["wheels", "more"], ["clean", "--nothing"]):
             run = dev(*arguments)
