@@ -11,12 +11,12 @@
 #include "api/handles.h"
 #include "api/metadata.h"
 #include "frontends/tflite/container/container.h"
+#include "graph/step_model.h"
 #include "hal/extension_operations.h"
 #include "hearth/hearth.hpp"
 #include "memory/pool.h"
 #include "ops/custom_operator.h"
 #include "runtime/partitioner.h"
-#include "runtime/step_model.h"
 
 namespace hearth::api {
 namespace {
@@ -130,7 +130,7 @@ Json planJson(const graph::Model& model, const runtime::DeviceManager& devices) 
     return plan;
   }
   for (const runtime::PartitionStep& step : *steps) {
-    const runtime::StepModel part = runtime::makeStepModel(model, step.operations);
+    const graph::StepModel part = graph::makeStepModel(model, step.operations);
     const bool isDevice = step.device < devices.devices().size();
     plan["steps"].push_back(
         {{"device", isDevice ? devices.devices()[step.device]->name() : "control flow"},

@@ -10,7 +10,7 @@ namespace hearth::graph {
 namespace {
 
 // Writes numbers and lists, each list after its length, so that no two models write the same bytes.
-class Writer {
+class DigestWriter {
  public:
   template <typename T>
   void number(T value) {
@@ -54,7 +54,7 @@ class Writer {
 }  // namespace
 
 base::Sha256Digest structureDigest(const Model& model) {
-  Writer writer;
+  DigestWriter writer;
   writer.number(uint32_t{3});  // version of this list of fields
   writer.number(model.relaxFloat32ToFloat16);
   writer.list(model.constantBytes);

@@ -102,13 +102,23 @@ RunResult InterpreterRun::run(const std::vector<RunArgument>& inputs,
 
   for (size_t i = 0; i < outputs.size(); ++i) {
     Value& value = state->values[main.outputs[i]];
-    if (!value.isSufficient && result.status)
+    if (!value.isSufficient && options_.room != nullptr && result.status)
+      result.status = moveToRoom(i, value);
+    else if (!value.isSufficient && result.status)
       result.status = fail(ErrorCode::kOutputInsufficientSize,
                            "Output {} has {} bytes, its value of dimensions {} needs more.", i,
                            outputs[i].length, graph::describeDimensions(value.dimensions));
     result.outputShapes.push_back({value.dimensions, value.isSufficient});
   }
   return result;
+}
+
+Status InterpreterRun::moveToRoom(size_t output, const Value& value) {
+  const graph::Operand& operand = model_.main().operands[model_.main().outputs[output]];
+  const uint64_t bytes = byteSize(operand, value.dimensions);
+  HEARTH_ASSIGN(void* const memory, options_.room->make(output, bytes));
+  std::memcpy(memory, value.data, bytes);
+  return {};
 }
 
 Status InterpreterRun::bindMainInput(const graph::Operand& operand, const RunArgument& argument,

@@ -40,9 +40,20 @@ struct RunResult {
 // NNAPI's default for the time that one WHILE may take.
 inline constexpr uint64_t kDefaultLoopTimeoutNanoseconds = 2'000'000'000;
 
+// Gives memory to outputs that do not fit their arguments.
+class OutputRoom {
+ public:
+  virtual ~OutputRoom() = default;
+  // At least `bytes` bytes for an output, which must stay valid until the run has ended.
+  virtual Result<void*> make(size_t output, uint64_t bytes) = 0;
+};
+
 struct RunOptions {
   base::Deadline deadline;
   uint64_t loopTimeoutNanoseconds = kDefaultLoopTimeoutNanoseconds;
+  // Null: a run with an output that does not fit ends with kOutputInsufficientSize. Otherwise such
+  // an output is written to memory of its own, and RunOutputShape::isSufficient tells of it.
+  OutputRoom* room = nullptr;
 };
 
 // Which kernels compute: the fast ones (OperationDefinition::execute) or the reference kernels

@@ -70,6 +70,8 @@ class InterpreterRun {
   // Returns a state, and all that it owns, to the interpreter when the scope ends.
   class StateLease;
 
+  // Copies an output that does not fit its argument to RunOptions::room.
+  Status moveToRoom(size_t output, const Value& value);
   Status bindMainInput(const graph::Operand& operand, const RunArgument& argument, Value* value);
   // Binds the inputs of a nested subgraph: views of values that outlive its run.
   Status bindInputs(size_t subgraph, State* state, const std::vector<const Value*>& inputs);

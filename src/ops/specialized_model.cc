@@ -99,6 +99,8 @@ class Specializer {
   }
   // To be called before run(): shapes that depend on values stay unknown and are no errors.
   void allowOpenShapes() { allowsOpenShapes_ = true; }
+  // To be called before run(), with allowOpenShapes(): the file's ranks hold for all inputs.
+  void keepRanks() { keepsRanks_ = true; }
   // To be called before run(), with what is known of the inputs of a nested subgraph.
   void setFollowedInputs(std::vector<FollowedTensor> inputs) { outerInputs_ = std::move(inputs); }
 
@@ -143,6 +145,9 @@ class Specializer {
     for (const uint32_t index : operations_) kept.push_back(std::move(main.operations[index]));
     main.operations = std::move(kept);
   }
+
+  // Where operations whose output shapes depend on values are among those that are left.
+  std::vector<uint32_t> takeOpenOperations() { return std::move(openOperations_); }
 
   // The operations that are left, those of nested subgraphs behind the subgraph's own.
   std::vector<uint32_t> takeOperations() {
@@ -196,7 +201,7 @@ class Specializer {
       const Status inferred = stepInto(index, operation);
       if (inferred || !allowsOpenShapes_ || inferred.error().code() != ErrorCode::kUnsupported)
         return inferred;
-      operations_.push_back(index);
+      leaveOpen(index);
       return {};
     }
     makeContext(original_, subgraph_, operation, &context_);
@@ -218,7 +223,7 @@ class Specializer {
     const Status prepared =
         before_ == nullptr ? prepare(*definition) : prepareFollowing(index, *definition);
     if (!prepared && allowsOpenShapes_ && isNeedsRuntimeValue(prepared.error())) {
-      operations_.push_back(index);
+      leaveOpen(index);
       return {};
     }
     HEARTH_TRY(prepared);
@@ -241,6 +246,11 @@ class Specializer {
     return {};
   }
 
+  void leaveOpen(uint32_t index) {
+    openOperations_.push_back(static_cast<uint32_t>(operations_.size()));
+    operations_.push_back(index);
+  }
+
   bool hasOpenInput(const graph::Operation& operation) const {
     return std::ranges::any_of(operation.inputs, [&](uint32_t input) {
       const graph::Operand& operand = subgraph_.operands[input];
@@ -251,7 +261,8 @@ class Specializer {
 
   Status prepare(const OperationDefinition& definition) {
     Status prepared = definition.prepare(context_);
-    if (prepared || !allowsOpenShapes_ || prepared.error().code() != ErrorCode::kBadData)
+    if (prepared || !allowsOpenShapes_ || keepsRanks_ ||
+        prepared.error().code() != ErrorCode::kBadData)
       return prepared;
     // An output that had rank 0 by the file may have another one now.
     bool hasRankZero = false;
@@ -379,6 +390,7 @@ class Specializer {
       Specializer nested(original_, before_, target, depth_ + 1, isOnlyUse, allowance_, model_);
       nested.setFollowedInputs(followedInputs);
       nested.allowsOpenShapes_ = allowsOpenShapes_;
+      nested.keepsRanks_ = keepsRanks_;
       HEARTH_TRY_CONTEXT(nested.run(inputs), "in subgraph {}", target);
       outputs.push_back(nested.outputDimensions());
       if (before_ != nullptr) followedOutputs.push_back(nested.followedOutputs());
@@ -491,12 +503,14 @@ class Specializer {
   std::vector<State> states_;  // by operand
   std::vector<uint32_t> operations_;
   std::vector<uint32_t> nestedOperations_;
+  std::vector<uint32_t> openOperations_;
   OperationContext context_;
   std::vector<std::vector<uint64_t>> realigned_;  // constants of the current operation
   std::vector<FollowedTensor> outerInputs_;
   std::vector<FollowedTensor> followed_;  // by operand; empty without `before_`
   std::deque<std::pair<uint32_t, FollowedConstant>> replaced_;  // by operation
   bool allowsOpenShapes_ = false;
+  bool keepsRanks_ = false;
   std::deque<graph::Operand> unranked_;  // in place of operands of rank 0
 };
 
@@ -555,6 +569,19 @@ Result<SpecializedModel> specialize(const graph::Model& model,
   HEARTH_TRY(main.run(inputs));
   main.finish();
   return SpecializedModel{made, main.takeOperations()};
+}
+
+Result<PartlySpecializedModel> specializePartly(const graph::Model& model,
+                                                std::span<const graph::Dimensions> inputs) {
+  const auto made = std::make_shared<graph::Model>(model);
+  uint32_t allowance = kMostNested;
+  Specializer main(model, nullptr, 0, 0, true, &allowance, made.get());
+  main.allowOpenShapes();
+  main.keepRanks();
+  HEARTH_TRY(main.run(inputs));
+  main.finish();
+  std::vector<uint32_t> open = main.takeOpenOperations();
+  return PartlySpecializedModel{made, main.takeOperations(), std::move(open)};
 }
 
 Result<std::shared_ptr<const graph::Model>> resize(const graph::Model& model,

@@ -35,6 +35,22 @@ struct SpecializedModel {
 Result<SpecializedModel> specialize(const graph::Model& model,
                                     std::span<const graph::Dimensions> inputs);
 
+// A model for known shapes of its inputs, as far as they tell the shapes of the rest.
+struct PartlySpecializedModel {
+  // As SpecializedModel::model, but subgraphs to which IF or WHILE refers stay as they are.
+  std::shared_ptr<const graph::Model> model;
+  // The operations that are left, as indices in the main subgraph of the original.
+  std::vector<uint32_t> operations;
+  // Those whose inputs have known shapes, but whose outputs have shapes that depend on values or
+  // on which branch is taken: indices in the main subgraph of `model`. Operations that read their
+  // outputs are not among them.
+  std::vector<uint32_t> open;
+};
+
+// Like specialize(), but shapes that depend on values stay what the model declares.
+Result<PartlySpecializedModel> specializePartly(const graph::Model& model,
+                                                std::span<const graph::Dimensions> inputs);
+
 // The model for other dimensions of its first inputs, `now`, than those that the constants of
 // shapes in it are made for, `before`: complete, with no dimension of 0. Further inputs are states.
 // Inputs, states and what follows from them get their present shapes, and the constants that hold

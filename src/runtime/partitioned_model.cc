@@ -8,11 +8,11 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "graph/step_model.h"
 #include "runtime/compound_model.h"
 #include "runtime/control_flow_model.h"
 #include "runtime/device_model.h"
 #include "runtime/fallback_model.h"
-#include "runtime/step_model.h"
 
 namespace hearth::runtime {
 namespace {
@@ -130,7 +130,7 @@ Result<PartitionedModel> prepareSteps(const std::shared_ptr<const graph::Model>&
     std::shared_ptr<hal::Device> device;
     if (step.device < preparation->devices.size()) device = preparation->devices[step.device];
     const std::string name = device != nullptr ? device->name() : "control flow";
-    StepModel part = makeStepModel(*model, step.operations);
+    graph::StepModel part = graph::makeStepModel(*model, step.operations);
     const auto validated = [&]() -> Result<std::shared_ptr<const graph::Model>> {
       HEARTH_TRY_CONTEXT(graph::validate(*part.model), "in the part of {}", name);
       return part.model;

@@ -221,6 +221,22 @@ class RandomGraphTest : public testing::Test {
     }
   }
 
+  // A device is given the whole model, which it divides where shapes depend on values.
+  void expectResultsWithComputedShapes(uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const RandomGraph graph = makeRandomGraph(seed, 5 + random() % 26);
+    const std::optional<RandomGraph> form = withComputedShapes(graph, seed);
+    if (!form) return;
+    ASSERT_TRUE(graph::validate(*form->model));
+    for (const auto& device : {cpu_, reference_}) {
+      expectResults(*form, {device});
+      if (HasFatalFailure()) return;
+      SCOPED_TRACE("with unknown shapes");
+      expectResults(withUnknownShapes(*form, seed), *form->model, {device});
+      if (HasFatalFailure()) return;
+    }
+  }
+
   // In this process or behind hosts.
   const std::shared_ptr<hal::Device> cpu_ = *DeviceManager::shared().find("hearth-cpu");
   const std::shared_ptr<hal::Device> reference_ = DeviceManager::shared().reference();
@@ -232,6 +248,10 @@ TEST_F(RandomGraphTest, GivesTheFormulasResultsOnBothDevicesAndOnAllDivisions) {
 
 TEST_F(RandomGraphTest, ShapesMayBeUnknownAndOperationsInBranchesAndLoops) {
   forSeeds(60, [&](uint64_t seed) { expectResultsInOtherForms(seed); });
+}
+
+TEST_F(RandomGraphTest, ShapesMayDependOnValues) {
+  forSeeds(100, [&](uint64_t seed) { expectResultsWithComputedShapes(seed); });
 }
 
 // A result whose greatest number has the wrong sign is detected, for each output with a telling

@@ -175,6 +175,21 @@ Result<ops::SpecializedModel> specializedForExpected(const graph::Model& model,
   return ops::specialize(model, shapes);
 }
 
+// Whether shapes of a model with known inputs depend on values, so that only parts can be planned.
+bool hasComputedShapes(const graph::Model& model) {
+  const graph::Subgraph& main = model.main();
+  // Where all shapes are declared, planning tells.
+  if (std::ranges::all_of(main.operands, [](const graph::Operand& operand) {
+        return !operand.hasValue() || operand.lifetime == graph::Lifetime::kSubgraph ||
+               graph::isFullySpecified(operand);
+      }))
+    return false;
+  std::vector<graph::Dimensions> shapes;
+  for (const uint32_t input : main.inputs) shapes.push_back(main.operands[input].dimensions);
+  const auto partly = ops::specializePartly(model, shapes);
+  return partly && !partly->open.empty();
+}
+
 Status checkDeadline(const hal::PrepareOptions& options) {
   if (!options.deadline.hasPassed()) return {};
   return fail(ErrorCode::kMissedDeadlinePersistent,
@@ -243,7 +258,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     return base::caught(
         [&] { return CpuPreparedModel::create(model, options, pool, used, std::move(keeping)); });
   };
-  if (ops::hasUnknownInputs(*model)) return dynamic();
+  if (ops::hasUnknownInputs(*model) || hasComputedShapes(*model)) return dynamic();
   auto prepared = prepareWith(store);
   if (!prepared && prepared.error().code() == ErrorCode::kOutOfMemory && store->freeMemory()) {
     prepared = prepareWith(storeWithoutMemory());

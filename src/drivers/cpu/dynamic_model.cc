@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "base/trace.h"
@@ -17,6 +18,10 @@ namespace {
 // of its own.
 constexpr size_t kKeptShapes = 8;
 
+// How often a model is divided where shapes depend on values; what lies behind is interpreted. Each
+// division copies what is left of the model.
+constexpr unsigned kMostDivisions = 16;
+
 // Whether the dimensions that a request gives an output, 0 for those that it leaves open, agree
 // with those that the inputs give it.
 bool areCompatible(const graph::Dimensions& given, const graph::Dimensions& inferred) {
@@ -29,24 +34,39 @@ bool areCompatible(const graph::Dimensions& given, const graph::Dimensions& infe
 
 }  // namespace
 
-DynamicModel::DynamicModel(std::shared_ptr<const graph::Model> model,
-                           const hal::PrepareOptions& options,
-                           std::shared_ptr<threads::ThreadPool> pool,
-                           std::shared_ptr<cache::SegmentStore> store,
-                           std::shared_ptr<SavedSegments> saved)
-    : model_(std::move(model)),
-      options_(options),
-      pool_(std::move(pool)),
-      store_(std::move(store)),
-      saved_(std::move(saved)) {}
+DynamicModel::DynamicModel(std::shared_ptr<ModelFamily> family,
+                           std::shared_ptr<const graph::Model> model, std::vector<uint32_t> numbers,
+                           unsigned depth)
+    : family_(std::move(family)),
+      model_(std::move(model)),
+      numbers_(std::move(numbers)),
+      depth_(depth) {}
+
+std::shared_ptr<DynamicModel> DynamicModel::partOf(std::shared_ptr<ModelFamily> family,
+                                                   std::shared_ptr<const graph::Model> part,
+                                                   std::vector<uint32_t> numbers, unsigned depth) {
+  return std::shared_ptr<DynamicModel>(
+      new DynamicModel(std::move(family), std::move(part), std::move(numbers), depth));
+}
 
 Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
     std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
     std::shared_ptr<SavedSegments> saved) {
-  std::shared_ptr<DynamicModel> made(new DynamicModel(std::move(model), options, std::move(pool),
-                                                      std::move(store), std::move(saved)));
-  const graph::Subgraph& main = made->model_->main();
+  const auto family =
+      std::make_shared<ModelFamily>(options, std::move(pool), std::move(store), std::move(saved));
+  std::vector<uint32_t> numbers(model->main().operations.size());
+  std::ranges::iota(numbers, 0u);
+  const std::shared_ptr<DynamicModel> made =
+      partOf(family, std::move(model), std::move(numbers), 0);
+  const Status prepared = made->prepareExpected(options);
+  family->endPreparation();
+  HEARTH_TRY(prepared);
+  return made;
+}
+
+Status DynamicModel::prepareExpected(const hal::PrepareOptions& options) {
+  const graph::Subgraph& main = model_->main();
   Shapes shapes;
   for (const uint32_t input : main.inputs) {
     const graph::Operand& operand = main.operands[input];
@@ -55,30 +75,35 @@ Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
     else if (shapes.size() < options.expectedInputs.size())
       shapes.push_back(options.expectedInputs[shapes.size()]);
     else
-      return made;
+      return {};
   }
-  auto prepared = made->prepareFor(shapes);
-  if (prepared) return made;
+  auto prepared = prepareFor(shapes);
+  if (prepared) return {};
   // Executions may have shapes that can be planned: converters write 1 for dimensions that they do
   // not know, which some models cannot take.
-  if (!ops::hasUnknownInputs(*made->model_) || !hal::isForInterpreter(prepared.error()))
+  if (!ops::hasUnknownInputs(*model_) || !hal::isForInterpreter(prepared.error()))
     return std::unexpected(std::move(prepared.error()));
-  HEARTH_TRY(made->interpretedModel(prepared.error()));
-  return made;
+  HEARTH_TRY(interpretedModel(prepared.error()));
+  return {};
 }
 
-std::shared_ptr<CpuPreparedModel> DynamicModel::find(const Shapes& shapes) {
+bool DynamicModel::isPrepared() const {
+  const std::lock_guard lock(mutex_);
+  return !members_.empty();
+}
+
+std::optional<DynamicModel::Prepared> DynamicModel::find(const Shapes& shapes) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(members_, shapes, &Member::shapes);
-  if (found == members_.end()) return nullptr;
-  const std::shared_ptr<CpuPreparedModel> prepared = found->prepared;
+  if (found == members_.end()) return std::nullopt;
+  const Prepared prepared = found->prepared;
   if (found != members_.begin() && found + 1 != members_.end())
     std::rotate(found, found + 1, members_.end());
   return prepared;
 }
 
-Result<std::shared_ptr<CpuPreparedModel>> DynamicModel::prepareFor(const Shapes& shapes) {
-  if (std::shared_ptr<CpuPreparedModel> known = find(shapes)) return known;
+Result<DynamicModel::Prepared> DynamicModel::prepareFor(const Shapes& shapes) {
+  if (std::optional<Prepared> known = find(shapes)) return *std::move(known);
   {
     const std::lock_guard lock(mutex_);
     const auto refused = std::ranges::find(refused_, shapes, &Refused::shapes);
@@ -93,33 +118,25 @@ Result<std::shared_ptr<CpuPreparedModel>> DynamicModel::prepareFor(const Shapes&
   return made;
 }
 
-Result<std::shared_ptr<CpuPreparedModel>> DynamicModel::makeFor(const Shapes& shapes) {
+Result<DynamicModel::Prepared> DynamicModel::makeFor(const Shapes& shapes) {
   // Not under the lock: it takes long and may call operators of the program. Two threads that meet
   // the same new shapes at once both prepare for them, and one of the results is dropped.
   const base::TraceSpan span("start", "prepare shapes");
-  HEARTH_ASSIGN(ops::SpecializedModel specialized, ops::specialize(*model_, shapes));
-  // Lost constants of a saved model are replaced.
-  if (saved_ == nullptr) HEARTH_TRY(hal::checkPoolsWhole(*model_));
-  Member first;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!members_.empty()) first = members_.front();
-  }
-  Member member{shapes, nullptr, std::move(specialized.operations)};
-  hal::PrepareOptions options = options_;
-  options.expectedInputs.clear();
-  if (first.prepared == nullptr && saved_ == nullptr) {
-    HEARTH_ASSIGN(member.prepared, CpuPreparedModel::create(std::move(specialized.model), options,
-                                                            pool_, store_, {}));
+  Member member{shapes, {}};
+  auto planned = plan(shapes);
+  if (planned) {
+    member.prepared.planned = *std::move(planned);
   } else {
-    options.deadline = {};
-    // Packed weights belong to operations by their numbers.
-    const bool sharesWeights = first.operations == member.operations;
-    HEARTH_ASSIGN(member.prepared, CpuPreparedModel::createBeside(
-                                       sharesWeights ? first.prepared : nullptr,
-                                       std::move(specialized.model), options, pool_, saved_));
+    if (planned.error().code() != ErrorCode::kUnsupported || depth_ == kMostDivisions)
+      return std::unexpected(std::move(planned.error()));
+    auto divided = CutModel::create(model_, shapes, family_, numbers_, depth_);
+    // What hinders the plan of the whole is the better reason.
+    if (!divided)
+      return std::unexpected(hal::isForInterpreter(divided.error()) ? std::move(planned.error())
+                                                                    : std::move(divided.error()));
+    member.prepared.divided = *std::move(divided);
   }
-  std::shared_ptr<CpuPreparedModel> dropped;  // destroyed without the lock
+  Prepared dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   if (const auto other = std::ranges::find(members_, shapes, &Member::shapes);
       other != members_.end()) {
@@ -132,6 +149,13 @@ Result<std::shared_ptr<CpuPreparedModel>> DynamicModel::makeFor(const Shapes& sh
   }
   members_.push_back(std::move(member));
   return members_.back().prepared;
+}
+
+Result<std::shared_ptr<CpuPreparedModel>> DynamicModel::plan(const Shapes& shapes) {
+  HEARTH_ASSIGN(ops::SpecializedModel specialized, ops::specialize(*model_, shapes));
+  const size_t own = specialized.model->main().operations.size();
+  for (size_t i = 0; i < own; ++i) specialized.operations[i] = numbers_[specialized.operations[i]];
+  return family_->prepare(std::move(specialized.model), specialized.operations);
 }
 
 Result<std::unique_ptr<hal::Execution>> DynamicModel::createExecution(hal::Request request) {
@@ -149,12 +173,14 @@ Result<std::unique_ptr<hal::Execution>> DynamicModel::createExecution(hal::Reque
       return interpret(std::move(request), prepared.error());
     return std::unexpected(std::move(prepared.error()));
   }
+  if (prepared->divided != nullptr)
+    return prepared->divided->createExecution(std::move(request), std::move(bound));
   // The interpreter says which dimension of an output the request has wrong.
   for (size_t i = 0; i < bound.outputs.size(); ++i)
-    if (!areCompatible(bound.outputs[i].dimensions, (*prepared)->outputDimensions()[i]))
+    if (!areCompatible(bound.outputs[i].dimensions, prepared->planned->outputDimensions()[i]))
       return interpret(std::move(request),
                        Error(ErrorCode::kBadData, "The request gives an output another shape."));
-  return cpuExecution(*std::move(prepared), std::move(bound));
+  return cpuExecution(std::move(prepared->planned), std::move(bound));
 }
 
 Result<std::shared_ptr<hal::InterpretedModel>> DynamicModel::interpretedModel(const Error& reason) {
@@ -164,8 +190,8 @@ Result<std::shared_ptr<hal::InterpretedModel>> DynamicModel::interpretedModel(co
     interpreted = interpreted_;
   }
   if (interpreted == nullptr) {
-    HEARTH_ASSIGN(interpreted,
-                  hal::prepareInterpreted(model_, options_, pool_, reason.toString(), saved_));
+    HEARTH_ASSIGN(interpreted, hal::prepareInterpreted(model_, family_->options(), family_->pool(),
+                                                       reason.toString(), family_->saved()));
     const std::lock_guard lock(mutex_);
     interpreted_ = interpreted;
   }
@@ -180,7 +206,7 @@ Result<std::unique_ptr<hal::Execution>> DynamicModel::interpret(hal::Request req
 
 hal::StartReport DynamicModel::report(hal::StartReport (hal::PreparedModel::*reportOf)()
                                           const) const {
-  std::shared_ptr<const CpuPreparedModel> first;
+  Prepared first;
   hal::StartReport report;
   {
     const std::lock_guard lock(mutex_);
@@ -189,9 +215,11 @@ hal::StartReport DynamicModel::report(hal::StartReport (hal::PreparedModel::*rep
     if (!members_.empty()) first = members_.front().prepared;
   }
   // Without the lock, since it may wait.
-  if (first != nullptr) report = (*first.*reportOf)();
+  if (first.planned != nullptr) report = (*first.planned.*reportOf)();
+  if (first.divided != nullptr) report = first.divided->report(reportOf);
   const std::lock_guard lock(mutex_);
-  report.shapes = ops::hasUnknownInputs(*model_) ? static_cast<uint32_t>(members_.size()) : 0;
+  if (ops::hasUnknownInputs(*model_))
+    report.shapes = std::max(report.shapes, static_cast<uint32_t>(members_.size()));
   report.cacheProblem = cacheProblem_;
   return report;
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
 #include "cache/store/segment_store.h"
+#include "drivers/cpu/cut_model.h"
+#include "drivers/cpu/model_family.h"
 #include "drivers/cpu/prepared_model.h"
 #include "graph/model.h"
 #include "hal/device.h"
@@ -17,9 +21,9 @@
 namespace hearth::cpu {
 
 // A model with unknown dimensions: one prepared model for each tuple of shapes that its inputs have
-// had lately. The first one finds or packs the weights, and is kept; the others use them. An
-// execution whose shapes cannot be planned (an input is omitted or has no elements, a later shape
-// depends on values) is interpreted. Thread-safe.
+// had lately. All use the packed weights of the first one (ModelFamily). Where a later shape
+// depends on values, the model is divided there (CutModel). An execution whose shapes cannot be
+// planned, as when an input is omitted or has no elements, is interpreted. Thread-safe.
 class DynamicModel final : public hal::PreparedModel {
  public:
   // Prepares a model that passed graph::validate() and ops::validateOperations() for
@@ -32,6 +36,15 @@ class DynamicModel final : public hal::PreparedModel {
       std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
       std::shared_ptr<SavedSegments> saved = nullptr);
 
+  // A part of a model of the family, which executions prepare. `numbers` are those of the part's
+  // operations in the whole of the family, `depth` is how often that was divided.
+  static std::shared_ptr<DynamicModel> partOf(std::shared_ptr<ModelFamily> family,
+                                              std::shared_ptr<const graph::Model> part,
+                                              std::vector<uint32_t> numbers, unsigned depth);
+
+  // Whether it has been prepared for any shapes.
+  bool isPrepared() const;
+
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   hal::StartReport startReport() const override;
   hal::StartReport startReportSoFar() const override;
@@ -40,10 +53,15 @@ class DynamicModel final : public hal::PreparedModel {
 
  private:
   using Shapes = std::vector<graph::Dimensions>;  // of the inputs
+  // For one tuple of shapes: one of the two.
+  struct Prepared {
+    std::shared_ptr<CpuPreparedModel> planned;
+    std::shared_ptr<CutModel> divided;
+  };
+
   struct Member {
     Shapes shapes;
-    std::shared_ptr<CpuPreparedModel> prepared;
-    std::vector<uint32_t> operations;  // ops::SpecializedModel::operations
+    Prepared prepared;
   };
 
   struct Refused {
@@ -51,23 +69,24 @@ class DynamicModel final : public hal::PreparedModel {
     Error reason;
   };
 
-  DynamicModel(std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-               std::shared_ptr<threads::ThreadPool> pool,
-               std::shared_ptr<cache::SegmentStore> store, std::shared_ptr<SavedSegments> saved);
+  DynamicModel(std::shared_ptr<ModelFamily> family, std::shared_ptr<const graph::Model> model,
+               std::vector<uint32_t> numbers, unsigned depth);
 
+  // Prepares for the shapes that are known or expected, if they are.
+  Status prepareExpected(const hal::PrepareOptions& options);
   // The prepared model for these shapes, which is made where there is none.
-  Result<std::shared_ptr<CpuPreparedModel>> prepareFor(const Shapes& shapes);
-  Result<std::shared_ptr<CpuPreparedModel>> makeFor(const Shapes& shapes);
-  std::shared_ptr<CpuPreparedModel> find(const Shapes& shapes);
+  Result<Prepared> prepareFor(const Shapes& shapes);
+  Result<Prepared> makeFor(const Shapes& shapes);
+  Result<std::shared_ptr<CpuPreparedModel>> plan(const Shapes& shapes);
+  std::optional<Prepared> find(const Shapes& shapes);
   Result<std::shared_ptr<hal::InterpretedModel>> interpretedModel(const Error& reason);
   Result<std::unique_ptr<hal::Execution>> interpret(hal::Request request, const Error& reason);
   hal::StartReport report(hal::StartReport (hal::PreparedModel::*reportOf)() const) const;
 
+  const std::shared_ptr<ModelFamily> family_;
   const std::shared_ptr<const graph::Model> model_;
-  const hal::PrepareOptions options_;
-  const std::shared_ptr<threads::ThreadPool> pool_;
-  const std::shared_ptr<cache::SegmentStore> store_;
-  const std::shared_ptr<SavedSegments> saved_;
+  const std::vector<uint32_t> numbers_;  // of the operations in the whole of the family
+  const unsigned depth_;
 
   mutable base::Mutex mutex_;
   std::vector<Member> members_;  // the first one made, then the others, the last used at the end

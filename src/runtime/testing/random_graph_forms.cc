@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -57,6 +58,20 @@ graph::Operand scalarNumber() {
   return operand;
 }
 
+bool canBeReshaped(const graph::Operand& operand) {
+  if (operand.isConstant() || !operand.hasValue() || operand.dimensions.empty()) return false;
+  switch (operand.type) {
+    case OperandType::kTensorFloat32:
+    case OperandType::kTensorFloat16:
+    case OperandType::kTensorInt32:
+    case OperandType::kTensorQuant8Asymm:
+    case OperandType::kTensorQuant8AsymmSigned:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 RandomGraph withUnknownShapes(const RandomGraph& graph, uint64_t seed) {
@@ -78,6 +93,49 @@ RandomGraph withUnknownShapes(const RandomGraph& graph, uint64_t seed) {
     }
   }
   RandomGraph made = graph;
+  made.model = std::move(model);
+  return made;
+}
+
+std::optional<RandomGraph> withComputedShapes(const RandomGraph& graph, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto model = std::make_shared<graph::Model>(*graph.model);
+  graph::Subgraph& main = model->main();
+  RandomGraph made = graph;
+  std::vector<uint32_t> candidates;
+  for (uint32_t k = 0; k < main.operands.size(); ++k)
+    if (const graph::Operand& operand = main.operands[k];
+        canBeReshaped(operand) && std::ranges::any_of(main.operations, [&](const auto& operation) {
+          return std::ranges::contains(operation.inputs, k);
+        }))
+      candidates.push_back(k);
+  if (candidates.empty()) return std::nullopt;
+  std::ranges::shuffle(candidates, random);
+  candidates.resize(std::min<size_t>(candidates.size(), 1 + random() % 3));
+  for (const uint32_t tensor : candidates) {
+    const graph::Operand operand = main.operands[tensor];
+    const uint32_t copy = add(&main, operand, Lifetime::kTemporary);
+    graph::Operand list = number();
+    list.dimensions = {static_cast<uint32_t>(operand.dimensions.size())};
+    main.inputs.push_back(add(&main, list, Lifetime::kSubgraphInput));
+    std::vector<uint8_t> shape(operand.dimensions.size() * sizeof(int32_t));
+    std::memcpy(shape.data(), operand.dimensions.data(), shape.size());
+    made.inputs.push_back(std::move(shape));
+    for (graph::Operation& operation : main.operations)
+      std::ranges::replace(operation.inputs, tensor, copy);
+    const auto writer = std::ranges::find_if(main.operations, [&](const auto& operation) {
+      return std::ranges::contains(operation.outputs, tensor);
+    });
+    graph::Operation reshape;
+    reshape.type = OperationType::kReshape;
+    reshape.inputs = {tensor, main.inputs.back()};
+    reshape.outputs = {copy};
+    main.operations.insert(writer == main.operations.end() ? main.operations.begin() : writer + 1,
+                           std::move(reshape));
+  }
+  for (graph::Operand& operand : main.operands)
+    if (operand.lifetime == Lifetime::kTemporary || operand.lifetime == Lifetime::kSubgraphOutput)
+      std::ranges::fill(operand.dimensions, 0u);
   made.model = std::move(model);
   return made;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/step_model.h"
+#include "graph/step_model.h"
 
 #include <algorithm>
 #include <optional>
 
-namespace hearth::runtime {
+namespace hearth::graph {
 namespace {
 
 class Cutter {
  public:
-  Cutter(const graph::Model& whole, const std::vector<uint32_t>& operations)
+  Cutter(const Model& whole, const std::vector<uint32_t>& operations)
       : whole_(whole),
         main_(whole.main()),
         operations_(operations),
@@ -18,14 +18,14 @@ class Cutter {
         isReadElsewhere_(main_.operands.size()) {}
 
   StepModel cut() {
-    model_ = std::make_shared<graph::Model>();
+    model_ = std::make_shared<Model>();
     model_->relaxFloat32ToFloat16 = whole_.relaxFloat32ToFloat16;
     model_->constantBytes = whole_.constantBytes;
     model_->pools = whole_.pools;
     model_->extensions = whole_.extensions;
     // References between subgraphs keep their indices.
     model_->subgraphs.assign(whole_.subgraphs.begin(), whole_.subgraphs.end());
-    model_->main() = graph::Subgraph();
+    model_->main() = Subgraph();
     model_->main().name = main_.name;
     markUses();
     for (const uint32_t index : operations_) addOperation(main_.operations[index]);
@@ -52,14 +52,14 @@ class Cutter {
 
   uint32_t operand(uint32_t index) {
     if (indexOf_[index]) return *indexOf_[index];
-    graph::Operand operand = main_.operands[index];
+    Operand operand = main_.operands[index];
     switch (operand.lifetime) {
-      case graph::Lifetime::kTemporary:
-      case graph::Lifetime::kSubgraphOutput:
+      case Lifetime::kTemporary:
+      case Lifetime::kSubgraphOutput:
         if (!isWritten_[index])
-          operand.lifetime = graph::Lifetime::kSubgraphInput;
-        else if (operand.lifetime == graph::Lifetime::kTemporary && isReadElsewhere_[index])
-          operand.lifetime = graph::Lifetime::kSubgraphOutput;
+          operand.lifetime = Lifetime::kSubgraphInput;
+        else if (operand.lifetime == Lifetime::kTemporary && isReadElsewhere_[index])
+          operand.lifetime = Lifetime::kSubgraphOutput;
         break;
       default:
         break;
@@ -71,20 +71,20 @@ class Cutter {
     return mine;
   }
 
-  void addOperation(const graph::Operation& operation) {
-    graph::Operation copy = operation;
+  void addOperation(const Operation& operation) {
+    Operation copy = operation;
     for (uint32_t& index : copy.inputs) index = operand(index);
     for (uint32_t& index : copy.outputs) index = operand(index);
     model_->main().operations.push_back(std::move(copy));
   }
 
   void listArguments() {
-    graph::Subgraph& mine = model_->main();
+    Subgraph& mine = model_->main();
     for (uint32_t i = 0; i < mine.operands.size(); ++i) {
-      if (mine.operands[i].lifetime == graph::Lifetime::kSubgraphInput) {
+      if (mine.operands[i].lifetime == Lifetime::kSubgraphInput) {
         mine.inputs.push_back(i);
         inputs_.push_back(source_[i]);
-      } else if (mine.operands[i].lifetime == graph::Lifetime::kSubgraphOutput) {
+      } else if (mine.operands[i].lifetime == Lifetime::kSubgraphOutput) {
         mine.outputs.push_back(i);
         outputs_.push_back(source_[i]);
       }
@@ -92,27 +92,27 @@ class Cutter {
   }
 
   void dropUnusedSubgraphs() {
-    for (const graph::Operand& operand : model_->main().operands)
-      if (operand.lifetime == graph::Lifetime::kSubgraph) return;
+    for (const Operand& operand : model_->main().operands)
+      if (operand.lifetime == Lifetime::kSubgraph) return;
     model_->subgraphs.resize(1);
   }
 
-  const graph::Model& whole_;
-  const graph::Subgraph& main_;
+  const Model& whole_;
+  const Subgraph& main_;
   const std::vector<uint32_t>& operations_;
   std::vector<std::optional<uint32_t>> indexOf_;
   std::vector<bool> isWritten_;
   std::vector<bool> isReadElsewhere_;
   std::vector<uint32_t> source_;  // of each operand of the part
-  std::shared_ptr<graph::Model> model_;
+  std::shared_ptr<Model> model_;
   std::vector<uint32_t> inputs_;
   std::vector<uint32_t> outputs_;
 };
 
 }  // namespace
 
-StepModel makeStepModel(const graph::Model& whole, const std::vector<uint32_t>& operations) {
+StepModel makeStepModel(const Model& whole, const std::vector<uint32_t>& operations) {
   return Cutter(whole, operations).cut();
 }
 
-}  // namespace hearth::runtime
+}  // namespace hearth::graph

@@ -6,20 +6,19 @@
 
 #include "base/result.h"
 #include "graph/model.h"
-#include "runtime/partitioner.h"
 
-namespace hearth::runtime {
+namespace hearth::graph {
 
 // A part of a model as a model of its own. `inputs` and `outputs` are operand indices in the whole
 // model's main subgraph, in the order of the part's own inputs and outputs.
 struct StepModel {
-  std::shared_ptr<const graph::Model> model;
+  std::shared_ptr<const Model> model;
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
 };
 
 // Copies the given operations into a model. Tensors that other steps or the client read become
 // outputs. Large constants stay where they are; subgraphs and small constants are copied.
-StepModel makeStepModel(const graph::Model& whole, const std::vector<uint32_t>& operations);
+StepModel makeStepModel(const Model& whole, const std::vector<uint32_t>& operations);
 
-}  // namespace hearth::runtime
+}  // namespace hearth::graph
