@@ -12,6 +12,7 @@
 #include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
+#include "drivers/cpu/lowering/int4_fully_connected.h"
 #include "drivers/cpu/lowering/node_kernels.h"
 #include "drivers/cpu/lowering/packing_parts.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
@@ -142,6 +143,11 @@ Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected&
   const std::optional<HybridWeights> weights = hybridWeights(
       builder, layer.input, layer.filter, layer.bias, layer.output, layer.outputChannels);
   if (!weights) return false;
+  if (weights->isInt4) {
+    HEARTH_ASSIGN(const bool isAdded,
+                  addChannelInt4FullyConnected(builder, layer, *weights->operand));
+    if (isAdded) return true;
+  }
   // Two 4-bit numbers share a byte, so channels begin at whole bytes only with an even number of
   // inputs.
   const bool isDivisible = !weights->isInt4 || layer.inputChannels % 2 == 0;

@@ -26,9 +26,11 @@ HEARTH_INT4_AVX2 inline __m256i load(const uint8_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
-template <bool kHalf>
+enum class Form { kFloatScales, kHalfScales, kWholeSums };
+
+template <Form kForm>
 HEARTH_INT4_AVX2 inline __m256 scalesAt(const uint8_t* scales, size_t vector) {
-  if constexpr (kHalf)
+  if constexpr (kForm == Form::kHalfScales)
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(scales) + vector));
   else
     return _mm256_loadu_ps(reinterpret_cast<const float*>(scales) + 8 * vector);
@@ -77,10 +79,27 @@ HEARTH_INT4_AVX2 inline void addGroups(const uint8_t* rows, size_t stride, const
       dots[r][v] = _mm256_add_epi32(dots[r][v], _mm256_madd_epi16(words[r][v], ones));
 }
 
-template <bool kHalf, size_t kRows>
+// Writes the results of a row's columns: `values`, clamped.
+HEARTH_INT4_AVX2 inline void write(const Qb4Gemm& product, const Int4Tile& tile, size_t row,
+                                   const __m256 (&values)[kVectors]) {
+  const __m256 lowest = _mm256_set1_ps(product.lowest);
+  const __m256 highest = _mm256_set1_ps(product.highest);
+  float* const output = tile.output + row * product.outputStride;
+  float last[kInt4Columns];
+  float* const to = tile.columns >= kInt4Columns ? output : last;
+#pragma GCC unroll 2
+  for (size_t v = 0; v < kVectors; ++v)
+    // In this order a NaN stays a NaN.
+    _mm256_storeu_ps(to + 8 * v, _mm256_min_ps(highest, _mm256_max_ps(lowest, values[v])));
+  if (to == last) std::copy_n(last, tile.columns, output);
+}
+
+template <Form kForm, size_t kRows>
 HEARTH_INT4_AVX2 void multiplyTile(const Qb4Gemm& product, const Int4Tile& tile) {
+  constexpr size_t kScaleBytes = kForm == Form::kHalfScales ? sizeof(uint16_t) : sizeof(float);
   const size_t stride = int4RowBytes(product);
   const uint8_t* corrections = tile.rows + int4CorrectionsOffset(product);
+  const auto* const head = reinterpret_cast<const float*>(tile.panel);
   __m256 sums[kRows][kVectors];
 #pragma GCC unroll 4
   for (size_t r = 0; r < kRows; ++r) sums[r][0] = sums[r][1] = _mm256_setzero_ps();
@@ -88,18 +107,21 @@ HEARTH_INT4_AVX2 void multiplyTile(const Qb4Gemm& product, const Int4Tile& tile)
   const uint8_t* weights = tile.panel + kInt4HeadBytes;
   const uint8_t* ahead = tile.ahead;
   const size_t groups = product.blockSize / kInt4Group;
+  // Blocks are long where there is one only: then weights are fetched between its groups.
+  const size_t steps = (groups + kGroupsInWords - 1) / kGroupsInWords;
+  const size_t aheadStep = (tile.aheadStep + steps - 1) / steps;
   for (size_t b = product.blocks(); b > 0; --b) {
-    for (size_t fetched = 0; fetched < tile.aheadStep; fetched += kInt4Line)
-      _mm_prefetch(reinterpret_cast<const char*>(ahead + fetched), _MM_HINT_T1);
-    ahead += tile.aheadStep;
     const uint8_t* const scales = weights;
-    weights += kInt4Columns * (kHalf ? sizeof(uint16_t) : sizeof(float));
+    weights += kInt4Columns * kScaleBytes;
     __m256i dots[kRows][kVectors];
 #pragma GCC unroll 4
     for (size_t r = 0; r < kRows; ++r)
       dots[r][0] = dots[r][1] = fourBytesEverywhere(corrections + r * stride);
     corrections += sizeof(int32_t);
     for (size_t g = 0; g < groups; g += kGroupsInWords) {
+      for (size_t fetched = 0; fetched < aheadStep; fetched += kInt4Line)
+        _mm_prefetch(reinterpret_cast<const char*>(ahead + fetched), _MM_HINT_T1);
+      ahead += aheadStep;
       const size_t count = std::min(kGroupsInWords, groups - g);
       addGroups<kRows>(rows, stride, weights, count, dots);
       rows += count * kInt4Group;
@@ -107,43 +129,49 @@ HEARTH_INT4_AVX2 void multiplyTile(const Qb4Gemm& product, const Int4Tile& tile)
     }
 #pragma GCC unroll 2
     for (size_t v = 0; v < kVectors; ++v) {
-      const __m256 scale = scalesAt<kHalf>(scales, v);
+      const __m256 scale = scalesAt<kForm>(scales, v);
 #pragma GCC unroll 4
-      for (size_t r = 0; r < kRows; ++r)
-        sums[r][v] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[r][v]), scale, sums[r][v]);
+      for (size_t r = 0; r < kRows; ++r) {
+        if constexpr (kForm == Form::kWholeSums) {
+          const __m256i weightSums = load(tile.panel + v * sizeof(__m256i));
+          const __m256i zeroPoint = _mm256_set1_epi32(tile.parameters[r].zero_point);
+          const __m256i exact =
+              _mm256_sub_epi32(dots[r][v], _mm256_mullo_epi32(weightSums, zeroPoint));
+          const __m256 scaled =
+              _mm256_mul_ps(_mm256_cvtepi32_ps(exact), _mm256_set1_ps(tile.parameters[r].scale));
+          sums[r][v] = _mm256_fmadd_ps(scaled, scale, _mm256_loadu_ps(head + kInt4Columns + 8 * v));
+        } else {
+          sums[r][v] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[r][v]), scale, sums[r][v]);
+        }
+      }
     }
   }
-  const auto* const head = reinterpret_cast<const float*>(tile.panel);
-  const __m256 lowest = _mm256_set1_ps(product.lowest);
-  const __m256 highest = _mm256_set1_ps(product.highest);
 #pragma GCC unroll 4
   for (size_t r = 0; r < kRows; ++r) {
-    const __m256 zeroPoint = _mm256_set1_ps(static_cast<float>(tile.parameters[r].zero_point));
-    float* const output = tile.output + r * product.outputStride;
-    float values[kInt4Columns];
-    float* const to = tile.columns >= kInt4Columns ? output : values;
+    if constexpr (kForm != Form::kWholeSums) {
+      const __m256 zeroPoint = _mm256_set1_ps(static_cast<float>(tile.parameters[r].zero_point));
+      const __m256 rowScale = _mm256_set1_ps(tile.parameters[r].scale);
 #pragma GCC unroll 2
-    for (size_t v = 0; v < kVectors; ++v) {
-      const __m256 sum = _mm256_fnmadd_ps(zeroPoint, _mm256_loadu_ps(head + 8 * v), sums[r][v]);
-      const __m256 value = _mm256_fmadd_ps(sum, _mm256_set1_ps(tile.parameters[r].scale),
-                                           _mm256_loadu_ps(head + kInt4Columns + 8 * v));
-      // In this order a NaN stays a NaN.
-      _mm256_storeu_ps(to + 8 * v, _mm256_min_ps(highest, _mm256_max_ps(lowest, value)));
+      for (size_t v = 0; v < kVectors; ++v) {
+        const __m256 sum = _mm256_fnmadd_ps(zeroPoint, _mm256_loadu_ps(head + 8 * v), sums[r][v]);
+        sums[r][v] = _mm256_fmadd_ps(sum, rowScale, _mm256_loadu_ps(head + kInt4Columns + 8 * v));
+      }
     }
-    if (to == values) std::copy_n(values, tile.columns, output);
+    write(product, tile, r, sums[r]);
   }
 }
 
-template <bool kHalf, size_t... kIndex>
-constexpr std::array<Int4TileFunction, kInt4Rows> allTiles(std::index_sequence<kIndex...>) {
-  return {multiplyTile<kHalf, kIndex + 1>...};
+template <Form kForm, size_t... kIndex>
+constexpr Int4Tiles::Functions allTiles(std::index_sequence<kIndex...>) {
+  return {multiplyTile<kForm, kIndex + 1>...};
 }
 
 }  // namespace
 
-const Int4Tiles kAvx2Int4Tiles = {kMostRows,
-                                  {allTiles<false>(std::make_index_sequence<kMostRows>()),
-                                   allTiles<true>(std::make_index_sequence<kMostRows>())}};
+const Int4Tiles kAvx2Int4Tiles = {
+    kMostRows, allTiles<Form::kFloatScales>(std::make_index_sequence<kMostRows>()),
+    allTiles<Form::kHalfScales>(std::make_index_sequence<kMostRows>()),
+    allTiles<Form::kWholeSums>(std::make_index_sequence<kMostRows>())};
 
 }  // namespace hearth::cpu
 

@@ -36,9 +36,13 @@ using Int4TileFunction = void (*)(const Qb4Gemm&, const Int4Tile&);
 
 // The kernels of one set of instructions.
 struct Int4Tiles {
+  // By the number of rows, less one.
+  using Functions = std::array<Int4TileFunction, kInt4Rows>;
+
   size_t mostRows = 0;
-  // By whether scales are float16, and by the number of rows, less one.
-  std::array<std::array<Int4TileFunction, kInt4Rows>, 2> functions{};
+  Functions floatScales{};
+  Functions halfScales{};
+  Functions wholeSums{};  // null where there are none
 };
 
 extern const Int4Tiles kVnniInt4Tiles;

@@ -54,6 +54,7 @@ void packInt4(const Qb4Gemm& product, const uint8_t* weights, const void* scales
     const size_t lane = column % kInt4Columns;
     uint8_t* const panel = packed + column / kInt4Columns * product.panelBytes();
     double sum = 0.0;
+    int32_t wholeSum = 0;
     for (size_t b = 0; b < blocks; ++b) {
       const uint8_t* const pairs = weights + (column * blocks + b) * blockPairs;
       uint8_t* const block = panel + kHeadBytes + b * product.blockBytes();
@@ -68,11 +69,14 @@ void packInt4(const Qb4Gemm& product, const uint8_t* weights, const void* scales
         numbers = packedGroup(numbers);
         std::memcpy(groups + g * kLine, &numbers, sizeof numbers);
       }
-      sum += static_cast<double>(scaleAt(product, scales, column * blocks + b)) *
-             sumOf(pairs, blockPairs);
+      wholeSum = sumOf(pairs, blockPairs);
+      sum += static_cast<double>(scaleAt(product, scales, column * blocks + b)) * wholeSum;
     }
     const float real = static_cast<float>(sum);
-    std::memcpy(panel + lane * sizeof(float), &real, sizeof real);
+    if (product.areSumsWhole)
+      std::memcpy(panel + lane * sizeof(float), &wholeSum, sizeof wholeSum);
+    else
+      std::memcpy(panel + lane * sizeof(float), &real, sizeof real);
     if (bias != nullptr)
       std::memcpy(panel + (kInt4Columns + lane) * sizeof(float), bias + column, sizeof(float));
   }
@@ -123,11 +127,17 @@ bool hasInt4Product(size_t inputs, size_t blockSize) {
          blockSize <= kMostInBlock && inputs % blockSize == 0;
 }
 
+bool hasInt4ColumnProduct(size_t inputs) {
+  return chosenTiles() == &kAvx2Int4Tiles && hasInt4Product(inputs, inputs);
+}
+
 void multiplyInt4(const Qb4Gemm& product, const uint8_t* prepared,
                   const struct xnn_quantization_params* parameters, size_t rows, size_t firstPanel,
                   size_t lastPanel, float* output) {
   const Int4Tiles& kernels = *chosenTiles();
-  const auto& functions = kernels.functions[product.areScalesHalf ? 1 : 0];
+  const auto& functions = product.areSumsWhole    ? kernels.wholeSums
+                          : product.areScalesHalf ? kernels.halfScales
+                                                  : kernels.floatScales;
   const size_t tiles = (rows + kernels.mostRows - 1) / kernels.mostRows;
   const size_t panelBytes = product.panelBytes();
   Int4Tile tile;
@@ -154,6 +164,9 @@ void multiplyInt4(const Qb4Gemm& product, const uint8_t* prepared,
 #else
 
 bool hasInt4Product(size_t, size_t) {
+  return false;
+}
+bool hasInt4ColumnProduct(size_t) {
   return false;
 }
 void multiplyInt4(const Qb4Gemm&, const uint8_t*, const struct xnn_quantization_params*, size_t,

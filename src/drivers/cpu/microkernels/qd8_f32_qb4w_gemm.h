@@ -17,6 +17,9 @@ inline constexpr size_t kInt4Columns = 16;
 
 // Whether this CPU has the instructions and the product can have blocks of this size. Thread-safe.
 bool hasInt4Product(size_t inputs, size_t blockSize);
+// Whether this CPU has a product with one scale for each column: on AVX2, where it is faster than
+// one of the weights in 8 bits. Thread-safe.
+bool hasInt4ColumnProduct(size_t inputs);
 
 // output[row][column] = clamp(bias[column] + rowScale[row] * (sum over blocks of the block's scale
 // times its sum of products)); the zero point of a row is subtracted from its numbers.
@@ -30,6 +33,10 @@ struct Qb4Gemm {
   size_t columns = 0;
   size_t blockSize = 0;        // a multiple of 8 that divides inputs
   bool areScalesHalf = false;  // float16, else float32
+  // With one block: panels begin with sums of the weights as int32, and the zero point is
+  // subtracted in integers, so that the only roundings are those of the two scales and the bias, in
+  // the order of XNNPACK's products of 8-bit weights.
+  bool areSumsWhole = false;
   float lowest = 0, highest = 0;
   size_t outputStride = 0;  // elements from one row to the next
 

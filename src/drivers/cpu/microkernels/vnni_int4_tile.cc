@@ -95,15 +95,16 @@ HEARTH_INT4_VNNI void multiplyTile(const Qb4Gemm& product, const Int4Tile& tile)
 }
 
 template <bool kHalf, size_t... kIndex>
-constexpr std::array<Int4TileFunction, kInt4Rows> allTiles(std::index_sequence<kIndex...>) {
+constexpr Int4Tiles::Functions allTiles(std::index_sequence<kIndex...>) {
   return {multiplyTile<kHalf, kIndex + 1>...};
 }
 
 }  // namespace
 
 const Int4Tiles kVnniInt4Tiles = {kInt4Rows,
-                                  {allTiles<false>(std::make_index_sequence<kInt4Rows>()),
-                                   allTiles<true>(std::make_index_sequence<kInt4Rows>())}};
+                                  allTiles<false>(std::make_index_sequence<kInt4Rows>()),
+                                  allTiles<true>(std::make_index_sequence<kInt4Rows>()),
+                                  {}};
 
 }  // namespace hearth::cpu
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "drivers/cpu/lowering/block_fully_connected.h"
+#include "drivers/cpu/lowering/int4_fully_connected.h"
 
 #include <hearth_xnnpack.h>
 
@@ -26,6 +26,8 @@ using graph::OperandType;
 struct Creation : HybridPart {
   size_t blockSize = 0;
   bool areScalesHalf = false;
+  bool isByChannel = false;
+  std::shared_ptr<const float> channelScales;  // by channel: of `channels`
   // Data of the first channel in `channels`.
   const uint8_t* pairs = nullptr;
   const void* scales = nullptr;
@@ -56,6 +58,7 @@ Result<std::unique_ptr<Kernel>> makePackedKernel(const Creation& c) {
   product.columns = c.channels.count;
   product.blockSize = c.blockSize;
   product.areScalesHalf = c.areScalesHalf;
+  product.areSumsWhole = c.isByChannel;
   product.lowest = c.floats.lowest;
   product.highest = c.floats.highest;
   product.outputStride = c.layer.outputChannels;
@@ -96,6 +99,39 @@ void addPacked(PlanBuilder* builder, Creation c) {
       return makePackedKernel(*creation);
     };
   }
+}
+
+// The same where the scales belong to the type of the filter.
+Status addPackedByChannel(PlanBuilder* builder, const graph::Operand& filter, Creation c) {
+  const FullyConnected& layer = c.layer;
+  const size_t channelPairs = layer.inputChannels / 2;
+  const std::vector<ChannelRange> parts = channelParts(layer.outputChannels, channelPairs);
+  const WeightPlace last =
+      WeightPlace::of(builder->currentOperation(), PackedLayout::kInt4Panels, parts.size() - 1);
+  const uint8_t* const pairs = builder->constants().weightData(layer.filter, last);
+  const uint8_t* bias = nullptr;
+  if (layer.bias != UINT32_MAX) {
+    HEARTH_ASSIGN(bias, builder->constants().biasData(layer.bias, last));
+  }
+  for (uint32_t part = 0; part < parts.size(); ++part) {
+    c.channels = parts[part];
+    const size_t first = c.channels.first;
+    c.pairs = pairs + first * channelPairs;
+    c.channelScales = scalesFrom(filter, layer.outputChannels, first);
+    c.scales = c.channelScales.get();
+    if (bias != nullptr) c.bias = reinterpret_cast<const float*>(bias) + first;
+    c.place = WeightPlace::of(builder->currentOperation(), PackedLayout::kInt4Panels, part);
+    const uint32_t operands[] = {layer.filter, layer.bias};
+    // The last number tells these panels from those of 8-bit weights.
+    const uint64_t parameters[] = {layer.inputChannels, c.channels.count, first, 4};
+    c.packed = builder->packingSource(operands, parameters);
+    Node& node = builder->add("own", {c.source.numbers, c.source.parameters}, {c.destination});
+    releaseAfterPacking(builder, &node, layer.filter, parts, part, channelPairs);
+    node.create = [creation = std::make_shared<const Creation>(c)] {
+      return makePackedKernel(*creation);
+    };
+  }
+  return {};
 }
 
 // Adds the bias and applies the activation, which the product in place does not do.
@@ -177,6 +213,21 @@ Result<bool> addBlockFullyConnected(PlanBuilder* builder, const FullyConnected& 
     addPacked(builder, std::move(c));
   else
     addInPlace(builder, std::move(c));
+  return true;
+}
+
+Result<bool> addChannelInt4FullyConnected(PlanBuilder* builder, const FullyConnected& layer,
+                                          const graph::Operand& filter) {
+  if (!hasInt4ColumnProduct(layer.inputChannels)) return false;
+  Creation c;
+  c.layer = layer;
+  c.blockSize = layer.inputChannels;
+  c.isByChannel = true;
+  c.floats = ops::activationRange(layer.activation);
+  c.weights = builder->weights();
+  c.source = quantizeRows(builder, layer.input, layer.rows, layer.inputChannels);
+  c.destination = builder->write(layer.output);
+  HEARTH_TRY(addPackedByChannel(builder, filter, std::move(c)));
   return true;
 }
 

@@ -40,6 +40,42 @@ TEST_P(BlockFullyConnectedTest, EqualsTheReference) {
             "");
 }
 
+struct ChannelCase {
+  uint32_t rows, inputs, outputs;
+  bool hasOneScale, hasBias;
+  int32_t activation = 0;
+};
+
+class ChannelInt4Test : public testing::TestWithParam<ChannelCase> {};
+
+TEST_P(ChannelInt4Test, EqualsTheReference) {
+  const ChannelCase& c = GetParam();
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, {c.rows, c.inputs});
+  const uint32_t filter =
+      builder.constant(OperandType::kTensorInt4, {c.outputs, c.inputs},
+                       randomBytes(size_t{c.outputs} * c.inputs / 2, 3), c.hasOneScale ? 0.03F : 0);
+  const uint32_t bias = c.hasBias
+                            ? builder.constant(kFloat, {c.outputs}, randomFloats(c.outputs, 5))
+                            : builder.omitted(kFloat);
+  builder.operation(OperationType::kFullyConnected,
+                    {input, filter, bias, builder.scalar(c.activation)},
+                    {builder.output(kFloat, {c.rows, c.outputs})});
+  graph::Model model = builder.model();
+  if (!c.hasOneScale)
+    model.main().operands[filter].perChannel.scales = risingScales(c.outputs, 0.001F);
+  EXPECT_EQ(
+      differenceFromReference(model, {floatsFor({c.rows, c.inputs}, 1, 3.0F)}, nullptr, 2e-6F), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ChannelInt4Test,
+    testing::Values(ChannelCase{1, 8, 1, true, false}, ChannelCase{1, 40, 16, false, true},
+                    ChannelCase{1, 2048, 70, false, false}, ChannelCase{3, 96, 17, true, true, 1},
+                    ChannelCase{4, 576, 33, false, true, 3},
+                    ChannelCase{130, 1536, 35, false, true}, ChannelCase{2, 65536, 3, false, false},
+                    ChannelCase{2, 65544, 3, false, true}));
+
 // Rows that are quantised to -128 everywhere, and the largest weights: sums of 16 bits hold no
 // more.
 TEST(BlockFullyConnectedExtremesTest, EqualTheReference) {
