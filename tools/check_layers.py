@@ -13,8 +13,8 @@ LAYERS = ["base", "threads", "memory", "graph", "ops", "cache", "hal", "drivers"
 # The rooms of large folders, lowest first: a file includes only files of its own room and of rooms
 # before it. Files of the folder itself are above all of its rooms.
 ROOMS = {
-    "cache": ["object", "identity", "blob", "segment", "plan", "store", "folder", "bundle",
-              "compilation"],
+    "cache": ["object", "identity", "blob", "segment", "plan", "store", "prefix", "folder",
+              "bundle", "compilation"],
     "drivers/cpu": ["microkernels", "platform", "kernels", "weights", "plan", "lowering",
                     "compilation_cache"],
     "frontends/nnapi": ["objects", "entry_points"],

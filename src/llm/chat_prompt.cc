@@ -161,4 +161,19 @@ Result<std::vector<int32_t>> ChatPrompt::tokens(const std::vector<ChatMessage>& 
   return made;
 }
 
+size_t ChatPrompt::commonTokens(std::span<const int32_t> tokens, std::vector<ChatMessage> messages,
+                                SpecialTokens inMessages) const {
+  size_t common = tokens.size();
+  // Two messages that begin unlike each other.
+  for (const char* const text : {"0", "A"}) {
+    messages.push_back({"user", text});
+    const auto other = this->tokens(messages, true, inMessages);
+    messages.pop_back();
+    if (!other) return 0;
+    const auto end = std::ranges::mismatch(tokens.first(common), *other).in1;
+    common = static_cast<size_t>(end - tokens.begin());
+  }
+  return common;
+}
+
 }  // namespace hearth::llm

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,11 @@ class ChatPrompt {
   // a message are only parsed on request; those of the template are in any case.
   Result<std::vector<int32_t>> tokens(const std::vector<ChatMessage>& messages, bool isToAnswer,
                                       SpecialTokens inMessages) const;
+
+  // How many of these tokens every conversation begins with that begins with these messages,
+  // whatever the user says next; 0 where the template does not take them.
+  size_t commonTokens(std::span<const int32_t> tokens, std::vector<ChatMessage> messages,
+                      SpecialTokens inMessages) const;
 
  private:
   explicit ChatPrompt(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}

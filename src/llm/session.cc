@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "llm/session.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <set>
 #include <utility>
@@ -23,64 +19,13 @@ using Clock = std::chrono::steady_clock;
 // What a mask of numbers has where a token must not be seen: exports use this value.
 constexpr float kHidden = -45824.0F;
 constexpr size_t kMaxContext = size_t{1} << 24;
+constexpr const char* kKeptDevice = "hearth-cpu";
 
 double millisecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-size_t roundUp(size_t number, size_t multiple) {
-  return (number + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
-
-CacheMemory::~CacheMemory() {
-  for (auto& [name, block] : blocks_)
-    if (block.mapping != nullptr) munmap(block.mapping, block.mapped);
-}
-
-Result<void*> CacheMemory::take(const TensorInfo& tensor) {
-  Block& block = blocks_[tensor.name];
-  if (block.mapping != nullptr) {
-    if (block.bytes == tensor.byteSize) return block.data;
-    return fail(ErrorCode::kBadData,
-                "The tensor {} has {} bytes in one signature and {} in another.", tensor.name,
-                block.bytes, tensor.byteSize);
-  }
-  if (tensor.byteSize == 0)
-    return fail(ErrorCode::kUnsupported, "The tensor {} has no fixed size.", tensor.name);
-  // A run uses memory in place if some more bytes follow it in its last page, so it ends in the
-  // middle of one.
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t alignment = std::max<size_t>(tensor.alignment, 64);
-  const size_t size = roundUp(tensor.byteSize, page) + 2 * page + alignment;
-  void* const mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED)
-    return fail(ErrorCode::kOutOfMemory, "There is no memory for {} bytes of the tensor {}.",
-                tensor.byteSize, tensor.name);
-  size_t begin = 0;
-  while (begin < page && ((begin + tensor.byteSize) % page == 0 ||
-                          (begin + tensor.byteSize) % page + tensor.padding > page))
-    begin += alignment;
-  block = {mapping, size, static_cast<char*>(mapping) + begin, tensor.byteSize};
-  return block.data;
-}
-
-void CacheMemory::copyTo(CacheMemory* to) const {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const std::vector<char> zeros(page);
-  for (const auto& [name, block] : blocks_) {
-    const Block& other = to->blocks_.at(name);
-    const auto* const source = static_cast<const char*>(block.data);
-    auto* const target = static_cast<char*>(other.data);
-    for (size_t begin = 0; begin < block.bytes; begin += page) {
-      const size_t bytes = std::min<size_t>(page, block.bytes - begin);
-      if (std::memcmp(source + begin, zeros.data(), bytes) != 0)
-        std::memcpy(target + begin, source + begin, bytes);
-    }
-  }
-}
 
 // One signature with the memory of its inputs.
 class Session::Signature {
@@ -279,6 +224,8 @@ Result<std::unique_ptr<Session>> Session::fork() const {
   session->tokens_ = tokens_;
   session->computed_ = computed_;
   session->hasLogits_ = hasLogits_;
+  session->mark_ = mark_;
+  if (prefixes_ != nullptr) HEARTH_TRY(session->usePrefixes(prefixes_));
   return session;
 }
 
@@ -348,6 +295,7 @@ Result<size_t> Session::replace(std::span<const int32_t> tokens) {
     hasLogits_ = hadLogits;
     return std::unexpected(std::move(status.error()));
   }
+  forgetMark(common);
   return computed_;
 }
 
@@ -359,7 +307,51 @@ Status Session::rewind(size_t count) {
   tokens_.resize(count);
   computed_ = std::min(computed_, count);
   hasLogits_ = false;
+  forgetMark(count);
   return {};
+}
+
+void Session::forgetMark(size_t kept) {
+  if (kept >= mark_) return;
+  mark_ = 0;
+  unkept_.clear();
+}
+
+Status Session::usePrefixes(std::shared_ptr<const PrefixCache> prefixes) {
+  // Results of other devices may depend on what is not in the keys.
+  for (const auto* const compilations : {&model_->signatures(), &model_->embedders()})
+    for (const Compilation& compilation : *compilations)
+      if (compilation.device() != kKeptDevice)
+        return fail(ErrorCode::kUnsupported, "The model runs on {}; prefixes are kept of {} only.",
+                    compilation.device(), kKeptDevice);
+  HEARTH_ASSIGN(layout_, CacheLayout::create(caches_.tensors(), signatures_.at(1)->capacity()));
+  prefixes_ = std::move(prefixes);
+  return {};
+}
+
+Status Session::markPrefix(size_t count) {
+  if (count > tokens_.size())
+    return fail(ErrorCode::kBadData, "The text has {} tokens; {} of them cannot be marked.",
+                tokens_.size(), count);
+  if (count != mark_) unkept_.clear();
+  mark_ = count;
+  return {};
+}
+
+cache::StoreStatus Session::keepPrefix() {
+  if (unkept_.empty() || computed_ < unkept_.back().end) return {};
+  const std::vector<PrefixPart> parts = std::exchange(unkept_, {});
+  return prefixes_->save(*layout_, parts);
+}
+
+void Session::takeStored(size_t end) {
+  if (prefixes_ == nullptr) return;
+  std::vector<PrefixPart> parts = prefixes_->parts(*layout_, tokens_, chunksUpTo(end));
+  const size_t found = prefixes_->load(*layout_, parts);
+  if (found != 0) computed_ = parts[found - 1].end;
+  counts_.stored += computed_;
+  parts.erase(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(found));
+  unkept_ = std::move(parts);
 }
 
 Status Session::compute(size_t begin, size_t count, size_t length, const StepLimits& limits) {
@@ -377,21 +369,29 @@ Status Session::compute(size_t begin, size_t count, size_t length, const StepLim
   return {};
 }
 
+std::vector<Chunk> Session::chunksUpTo(size_t end) const {
+  size_t capacity = context_;
+  if (const size_t room = signatures_.at(1)->capacity(); room != 0) capacity = room;
+  return planPrefill(lengths_, end - std::min(end, computed_), computed_, capacity);
+}
+
+Status Session::computeUpTo(size_t end, const StepLimits& limits) {
+  for (const Chunk& chunk : chunksUpTo(end)) {
+    HEARTH_TRY(compute(computed_, chunk.tokens, chunk.length, limits));
+    computed_ += chunk.tokens;
+  }
+  return {};
+}
+
 Result<std::span<const float>> Session::logits(const StepLimits& limits) {
   if (tokens_.empty()) return fail(ErrorCode::kBadState, "The text is empty.");
   if (!hasLogits_) {
     // The last token is decoded, which gives the scores, even if it was computed before.
     const size_t last = tokens_.size() - 1;
-    if (computed_ < last) {
-      size_t begin = computed_;
-      size_t capacity = context_;
-      if (const size_t room = signatures_.at(1)->capacity(); room != 0) capacity = room;
-      for (const Chunk& chunk : planPrefill(lengths_, last - begin, begin, capacity)) {
-        HEARTH_TRY(compute(begin, chunk.tokens, chunk.length, limits));
-        begin += chunk.tokens;
-        computed_ = begin;
-      }
-    }
+    const size_t marked = std::min(mark_, last);
+    if (computed_ == 0) takeStored(marked);
+    HEARTH_TRY(computeUpTo(marked, limits));
+    HEARTH_TRY(computeUpTo(last, limits));
     HEARTH_TRY(compute(last, 1, 1, limits));
     computed_ = tokens_.size();
     hasLogits_ = true;

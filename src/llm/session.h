@@ -5,13 +5,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "hearth/hearth.hpp"
+#include "llm/cache_layout.h"
+#include "llm/cache_memory.h"
 #include "llm/compiled_model.h"
+#include "llm/prefix_cache.h"
 #include "llm/step_limits.h"
 
 namespace hearth::llm {
@@ -23,32 +26,6 @@ struct SessionOptions {
   size_t context = 0;
 };
 
-// Memory of zeros for tensors that a signature reads and writes in place. Pages that are never used
-// take no memory.
-class CacheMemory {
- public:
-  CacheMemory() = default;
-  ~CacheMemory();
-  CacheMemory(const CacheMemory&) = delete;
-  CacheMemory& operator=(const CacheMemory&) = delete;
-
-  // The memory of the tensor with this name, made at the first call, so that a run uses it in
-  // place. Errors: kBadData when it was asked for with another size, kOutOfMemory.
-  Result<void*> take(const TensorInfo& tensor);
-
-  // Copies what the tensors hold; `to` has them all, too. Pages of zeros stay untouched there.
-  void copyTo(CacheMemory* to) const;
-
- private:
-  struct Block {
-    void* mapping = nullptr;
-    size_t mapped = 0;
-    void* data = nullptr;
-    uint64_t bytes = 0;
-  };
-  std::map<std::string, Block> blocks_;
-};
-
 // Runs the signatures of a model as LiteRT-LM knows them: `decode`, which takes one token and gives
 // the scores of the next, and `prefill…` for several at once. Tensors that are input and output are
 // the caches, which all signatures share. Used by one thread at a time.
@@ -57,6 +34,7 @@ class Session {
   struct Counts {
     uint64_t prefilled = 0;  // tokens that prefill signatures have computed
     uint64_t decoded = 0;    // and that `decode` has
+    uint64_t stored = 0;     // and that the store of prefixes had
     double prefillMs = 0;
     double decodeMs = 0;
   };
@@ -91,6 +69,18 @@ class Session {
   // Drops all tokens but the first `count`. Error: kBadData when there are fewer.
   Status rewind(size_t count);
 
+  // Takes marked beginnings from `prefixes`, and keeps them there. The caller has made it for this
+  // model. Error: kUnsupported where a device other than hearth-cpu computes, or the caches do not
+  // tell where the tokens lie; then nothing is taken or kept.
+  Status usePrefixes(std::shared_ptr<const PrefixCache> prefixes);
+  // Marks the first `count` tokens as a beginning that other texts have, too. It is computed apart
+  // from what follows, which gives the same numbers with a store and without. replace() and
+  // rewind() forget the mark when they change these tokens. Error: kBadData when there are fewer.
+  Status markPrefix(size_t count);
+  // Keeps what was computed of the marked beginning. Does nothing where that was found, is not
+  // computed, or where no store is used. Errors: those of cache::PrefixStore::write().
+  cache::StoreStatus keepPrefix();
+
   // Computes what is not computed yet, and returns the score of each token as the next one. Valid
   // until the next call; the text has at least one token. Errors: those of an execution;
   // kMissedDeadlineTransient when a limit ends the computation: another call goes on with it.
@@ -107,6 +97,10 @@ class Session {
   explicit Session(std::shared_ptr<const CompiledModel> model);
   Status prepare(size_t context);
   Status compute(size_t begin, size_t count, size_t length, const StepLimits& limits);
+  Status computeUpTo(size_t end, const StepLimits& limits);
+  std::vector<Chunk> chunksUpTo(size_t end) const;
+  void takeStored(size_t end);
+  void forgetMark(size_t kept);
 
   std::shared_ptr<const CompiledModel> model_;
   CacheMemory caches_;
@@ -116,6 +110,10 @@ class Session {
   bool hasLogits_ = false;  // of the last token
   size_t context_ = 0;
   Counts counts_;
+  std::shared_ptr<const PrefixCache> prefixes_;              // null = none
+  std::optional<CacheLayout> layout_;                        // where there are prefixes
+  size_t mark_ = 0;                                          // tokens of the marked beginning
+  std::vector<PrefixPart> unkept_;                           // its parts that the store lacks
   std::map<size_t, std::unique_ptr<Signature>> signatures_;  // by length; 1 is `decode`
   std::vector<size_t> lengths_;                              // of the others
 };

@@ -8,11 +8,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "llm/generation.h"
 #include "llm/model_file.h"
+#include "llm/prefix_cache.h"
 #include "llm/thrown.h"
 
 namespace hearth::llm {
@@ -254,6 +256,134 @@ TEST(EmbedderTest, TokensAreThoseOfLitertLm) {
     ASSERT_TRUE((*session)->append(std::span(*greedy).subspan(i, 1)));
   }
   EXPECT_GE(same, kCompared - 1);
+}
+
+// A folder for stored prefixes, with a marked beginning and how a text goes on after it.
+class StoredPrefixTest : public SessionTest {
+ protected:
+  void SetUp() override {
+    SessionTest::SetUp();
+    if (session_ == nullptr) return;
+    std::string pattern = std::filesystem::temp_directory_path() / "hearth-prefix-XXXXXX";
+    root_ = ::mkdtemp(pattern.data());
+    std::string text = "<|im_start|>";
+    for (int i = 0; i < 60; ++i) text += " one two three four";
+    prefix_ = encode(text);
+    prefix_.resize(150);  // one run of 128 tokens, and one that is not full
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  // A session as another process has it; the compiled model is shared.
+  std::unique_ptr<Session> another(std::string_view model = "model") const {
+    auto fork = session_->fork();
+    if (!fork) ADD_FAILURE() << fork.error().toString();
+    auto store = cache::PrefixStore::open({.path = root_});
+    if (!store) ADD_FAILURE() << store.error().message;
+    const base::Sha256Digest digest =
+        base::Sha256::of({reinterpret_cast<const uint8_t*>(model.data()), model.size()});
+    EXPECT_TRUE((*fork)->usePrefixes(std::make_shared<PrefixCache>(*store, digest, "name")));
+    return std::move(*fork);
+  }
+  std::vector<float> logitsAfter(Session* session, std::string_view text) const {
+    std::vector<int32_t> tokens = prefix_;
+    const std::vector<int32_t> rest = encode(text);
+    tokens.insert(tokens.end(), rest.begin(), rest.end());
+    EXPECT_TRUE(session->replace(tokens));
+    EXPECT_TRUE(session->markPrefix(prefix_.size()));
+    const auto logits = session->logits();
+    if (!logits) {
+      ADD_FAILURE() << logits.error().toString();
+      return {};
+    }
+    return {logits->begin(), logits->end()};
+  }
+  std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(root_ + "/prefixes"))
+      files.push_back(entry.path());
+    return files;
+  }
+
+  std::string root_;
+  std::vector<int32_t> prefix_;
+};
+
+TEST_F(StoredPrefixTest, AnotherProcessComputesTheSameWithoutIt) {
+  const std::vector<float> expected = logitsAfter(session_, " Paris, France");
+  ASSERT_TRUE(session_->replace({}));
+  const auto first = another();
+  EXPECT_EQ(logitsAfter(first.get(), " Paris, France"), expected);
+  EXPECT_EQ(first->counts().stored, 0u);
+  ASSERT_TRUE(first->keepPrefix());
+  EXPECT_EQ(files().size(), 2u);
+  const auto second = another();
+  EXPECT_EQ(logitsAfter(second.get(), " Paris, France"), expected);
+  EXPECT_EQ(second->counts().stored, prefix_.size());
+  EXPECT_EQ(second->counts().prefilled + second->counts().decoded,
+            second->tokens().size() - prefix_.size());
+  // Nothing is left to keep, and another text goes on with the same beginning.
+  ASSERT_TRUE(second->keepPrefix());
+  const auto third = another();
+  const auto other = logitsAfter(third.get(), " London");
+  EXPECT_EQ(third->counts().stored, prefix_.size());
+  EXPECT_EQ(other, logitsAfter(session_, " London"));
+}
+
+TEST_F(StoredPrefixTest, WhatTwoBeginningsHaveInCommonIsFound) {
+  const auto first = another();
+  logitsAfter(first.get(), " Paris");
+  ASSERT_TRUE(first->keepPrefix());
+  prefix_[140] = prefix_[141];
+  const auto second = another();
+  const auto found = logitsAfter(second.get(), " Paris");
+  EXPECT_EQ(second->counts().stored, 128u);
+  EXPECT_EQ(found, logitsAfter(session_, " Paris"));
+  ASSERT_TRUE(second->keepPrefix());
+  EXPECT_EQ(files().size(), 3u);
+}
+
+TEST_F(StoredPrefixTest, ADamagedBlockIsComputedAgain) {
+  const std::vector<float> expected = logitsAfter(session_, " Paris, France");
+  ASSERT_TRUE(session_->replace({}));
+  for (const bool isCut : {false, true}) {
+    const auto first = another();
+    logitsAfter(first.get(), " Paris, France");
+    ASSERT_TRUE(first->keepPrefix());
+    for (const auto& file : files()) {
+      std::filesystem::permissions(file, std::filesystem::perms(0600));
+      if (isCut)
+        std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+      else
+        std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(70000) << "wrong";
+    }
+    const auto second = another();
+    EXPECT_EQ(logitsAfter(second.get(), " Paris, France"), expected);
+    EXPECT_EQ(second->counts().stored, 0u);
+    ASSERT_TRUE(second->keepPrefix());
+    EXPECT_EQ(files().size(), 2u);
+  }
+}
+
+TEST_F(StoredPrefixTest, AnotherModelHasBlocksOfItsOwn) {
+  const auto first = another();
+  logitsAfter(first.get(), " Paris");
+  ASSERT_TRUE(first->keepPrefix());
+  const auto second = another("another build");
+  logitsAfter(second.get(), " Paris");
+  EXPECT_EQ(second->counts().stored, 0u);
+}
+
+TEST_F(StoredPrefixTest, OnlyWhatIsMarkedIsKept) {
+  const auto first = another();
+  logitsAfter(first.get(), " Paris");
+  ASSERT_TRUE(first->rewind(10));  // which forgets the mark
+  ASSERT_TRUE(first->keepPrefix());
+  EXPECT_TRUE(files().empty());
+  EXPECT_FALSE(first->markPrefix(11));
+  ASSERT_TRUE(first->replace(prefix_));
+  ASSERT_TRUE(first->logits());
+  ASSERT_TRUE(first->keepPrefix());
+  EXPECT_TRUE(files().empty());
 }
 
 }  // namespace

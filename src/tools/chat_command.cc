@@ -63,11 +63,12 @@ class Chat {
 
  private:
   Outcome<LanguageSession::Answer> compute(const std::function<bool()>& isCancelled) {
-    HEARTH_ASSIGN(const std::vector<int32_t> tokens,
-                  prompt_.tokens(messages_, true,
-                                 options_.hasSpecialTokens ? llm::SpecialTokens::kAreParsed
-                                                           : llm::SpecialTokens::kAreText));
-    return session_.answer(tokens, !options_.isJson, isCancelled);
+    const auto special =
+        options_.hasSpecialTokens ? llm::SpecialTokens::kAreParsed : llm::SpecialTokens::kAreText;
+    HEARTH_ASSIGN(const std::vector<int32_t> tokens, prompt_.tokens(messages_, true, special));
+    size_t marked = 0;
+    if (options_.system) marked = prompt_.commonTokens(tokens, {messages_.front()}, special);
+    return session_.answer(tokens, marked, !options_.isJson, isCancelled);
   }
 
   const LanguageOptions& options_;

@@ -45,6 +45,12 @@ void addGeneration(CLI::App* app, LanguageOptions* options) {
                   "Threads to use (HEARTH_THREADS, else the device's choice)")
       ->check(CLI::Range(0u, kMostThreads))
       ->type_name("N");
+  app->add_option(
+         "--prefix-store", options->prefixStore,
+         "What of a prompt later starts need not compute again: off, marked (what --system "
+         "or --prefix gives), or all of it (marked)")
+      ->check(CLI::IsMember({"off", "marked", "all"}))
+      ->type_name("WHAT");
   app->add_flag("--stats", options->hasStats, "Show times and memory on standard error");
   app->add_flag("--json", options->isJson, "Print one JSON object");
 }
@@ -74,6 +80,11 @@ CLI::App* addCompleteCommand(CLI::App* app, LanguageOptions* options) {
       app->add_subcommand("complete", "Continue a text with a language model");
   complete->add_option("MODEL", options->model, kLanguageModelHelp)->required();
   complete->add_option("--prompt", options->prompt, "The text, or @FILE (standard input)")
+      ->type_name("TEXT");
+  complete
+      ->add_option(
+          "--prefix", options->prefix,
+          "A text before it that many prompts have, or @FILE: later starts find it computed")
       ->type_name("TEXT");
   addGeneration(complete, options);
   return complete;

@@ -15,10 +15,12 @@ struct LanguageOptions {
   std::string model;
   std::string tokenizer;  // a tokenizer.json in place of the model's own
   std::optional<std::string> prompt;
-  std::optional<std::string> system;  // chat
-  std::string chatTemplate;           // chat: a file, or none
-  bool hasSpecialTokens = false;      // in the prompt and the messages
-  size_t maxTokens = 0;               // 0 = as many as the context has room for
+  std::optional<std::string> system;   // chat
+  std::optional<std::string> prefix;   // complete: what stands before the prompt
+  std::string prefixStore = "marked";  // what is kept of prompts: off, marked, all
+  std::string chatTemplate;            // chat: a file, or none
+  bool hasSpecialTokens = false;       // in the prompt and the messages
+  size_t maxTokens = 0;                // 0 = as many as the context has room for
   std::vector<std::string> stops;
   std::optional<float> temperature;
   std::optional<uint32_t> topK;

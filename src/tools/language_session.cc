@@ -2,11 +2,14 @@
 #include "tools/language_session.h"
 
 #include <chrono>
+#include <filesystem>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "llm/chat_prompt.h"
+#include "llm/prefix_cache.h"
 #include "tools/process_memory.h"
 
 namespace hearth::tools {
@@ -61,6 +64,9 @@ Outcome<void> LanguageSession::prepare() {
   session.compile.cache = policyOf(options_.store.mode);
   session.compile.storeBytes = options_.store.maxBytes;
   session.compile.weightCache = options_.store.weightCache;
+  if (options_.prefixStore != "off") {
+    HEARTH_ASSIGN(identity_, llm::ModelIdentity::of(options_.model));
+  }
   HEARTH_ASSIGN(auto compiled, llm::CompiledModel::create(file_, session.compile));
   HEARTH_ASSIGN(session_, llm::Session::create(std::move(compiled), session.context));
   sampler_ = std::make_unique<llm::Sampler>(llm::samplerOptions(
@@ -72,8 +78,36 @@ Outcome<void> LanguageSession::prepare() {
   return {};
 }
 
+cache::StoreResult<std::shared_ptr<cache::PrefixStore>> openPrefixStore(const StoreFlags& flags) {
+  std::map<std::string, std::string> texts;
+  if (!flags.path.empty()) texts["store"] = flags.path;
+  if (!flags.mode.empty()) texts["store_mode"] = flags.mode;
+  if (!flags.weightCache.empty()) texts["bundle"] = flags.weightCache;
+  HEARTH_ASSIGN(const cache::StoreOptions store, cache::StoreOptions::fromTexts(texts));
+  HEARTH_ASSIGN(const cache::PrefixStoreOptions prefixes, cache::PrefixStoreOptions::of(store));
+  return cache::PrefixStore::open(prefixes);
+}
+
+Status LanguageSession::openPrefixes() {
+  const auto store = openPrefixStore(options_.store);
+  if (!store) return fail(ErrorCode::kIo, "{}", store.error().message);
+  HEARTH_ASSIGN(const base::Sha256Digest digest, identity_->digest(**store));
+  const std::string name = std::filesystem::path(options_.model).filename();
+  return session_->usePrefixes(std::make_shared<llm::PrefixCache>(*store, digest, name));
+}
+
+// The store is only opened by who uses it. The answer is the same without it.
+Status LanguageSession::mark(size_t count) {
+  if (!identity_ || count == 0) return session_->markPrefix(count);
+  if (!isStoreTried_) {
+    isStoreTried_ = true;
+    if (Status opened = openPrefixes(); !opened) prefixProblem_ = opened.error().message();
+  }
+  return session_->markPrefix(count);
+}
+
 Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32_t>& prompt,
-                                                         bool isShown,
+                                                         size_t marked, bool isShown,
                                                          const std::function<bool()>& isCancelled) {
   Answer answer;
   answer.promptTokens = prompt.size();
@@ -81,6 +115,7 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
     return std::unexpected(
         Failure(kExitFailure, "The prompt is empty: there is nothing to continue."));
   HEARTH_ASSIGN(answer.reusedTokens, session_->replace(prompt));
+  HEARTH_TRY(mark(options_.prefixStore == "all" ? prompt.size() : marked));
   const llm::Session::Counts before = session_->counts();
   const auto take = [&](std::string_view text) {
     answer.text += text;
@@ -90,7 +125,9 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
   HEARTH_ASSIGN(answer.result,
                 llm::generate(session_.get(), *file_.tokenizer, sampler_.get(), generation_, take));
   if (isShown) std::cout << '\n' << std::flush;
+  if (const auto kept = session_->keepPrefix(); !kept) prefixProblem_ = kept.error().message;
   const llm::Session::Counts after = session_->counts();
+  answer.storedTokens = after.stored - before.stored;
   if (after.prefillMs > before.prefillMs)
     answer.prefillTokensPerSecond = 1000 * static_cast<double>(after.prefilled - before.prefilled) /
                                     (after.prefillMs - before.prefillMs);
@@ -106,11 +143,13 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
 void LanguageSession::showStats(const Answer& answer) const {
   const ProcessMemory memory = readProcessMemory();
   std::cerr << base::formatText(
-      "ready after {:.2f} s; prompt of {} tokens, {} of them known; first token after {:.2f} s; "
-      "{} tokens, {:.1f} a second; memory {} MiB at most, {} MiB of it private\n",
-      readyMs_ / 1000, answer.promptTokens, answer.reusedTokens, answer.result.firstTokenMs / 1000,
-      answer.result.tokens, answer.tokensPerSecond, memory.peakRssKib >> 10,
-      memory.anonymousRssKib >> 10);
+      "ready after {:.2f} s; prompt of {} tokens, {} of them known, {} stored; first token after "
+      "{:.2f} s; {} tokens, {:.1f} a second; memory {} MiB at most, {} MiB of it private\n",
+      readyMs_ / 1000, answer.promptTokens, answer.reusedTokens, answer.storedTokens,
+      answer.result.firstTokenMs / 1000, answer.result.tokens, answer.tokensPerSecond,
+      memory.peakRssKib >> 10, memory.anonymousRssKib >> 10);
+  if (!prefixProblem_.empty())
+    std::cerr << base::formatText("no stored prefix is used: {}\n", prefixProblem_);
 }
 
 nlohmann::ordered_json LanguageSession::toJson(const Answer& answer) const {
@@ -122,6 +161,7 @@ nlohmann::ordered_json LanguageSession::toJson(const Answer& answer) const {
           {"ending", endingName(answer.result.ending)},
           {"prompt_tokens", answer.promptTokens},
           {"reused_tokens", answer.reusedTokens},
+          {"stored_tokens", answer.storedTokens},
           {"tokens", answer.result.tokens},
           {"context", session_->context()},
           {"ready_ms", readyMs_},

@@ -5,11 +5,14 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cache/prefix/prefix_store.h"
 #include "llm/generation.h"
 #include "llm/model_file.h"
+#include "llm/model_identity.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
 #include "tools/failure.h"
@@ -17,6 +20,10 @@
 #include "tools/watchdog.h"
 
 namespace hearth::tools {
+
+// The store of prefixes of the weight store that these options and the environment name. Errors:
+// those of PrefixStore::open() and cache::StoreOptions::fromTexts().
+cache::StoreResult<std::shared_ptr<cache::PrefixStore>> openPrefixStore(const StoreFlags& flags);
 
 class LanguageSession {
  public:
@@ -33,14 +40,17 @@ class LanguageSession {
     std::string text;
     size_t promptTokens = 0;
     size_t reusedTokens = 0;  // of the prompt, that were computed before
+    size_t storedTokens = 0;  // and that an earlier process had computed
     llm::GenerationResult result;
     double prefillTokensPerSecond = 0;  // 0 = not measured
     double tokensPerSecond = 0;         // without the first; 0 = not measured
   };
 
-  // Answers the prompt. With `isShown` the answer is written to standard output as it comes, with
-  // a line break at its end. Ends early when `isCancelled` returns true.
-  Outcome<Answer> answer(const std::vector<int32_t>& prompt, bool isShown,
+  // Answers the prompt. Its first `marked` tokens are taken from the store of prefixes or kept
+  // there, or all of them where the options say so. With `isShown` the answer is written to
+  // standard output as it comes, with a line break at its end. Ends early when `isCancelled`
+  // returns true.
+  Outcome<Answer> answer(const std::vector<int32_t>& prompt, size_t marked, bool isShown,
                          const std::function<bool()>& isCancelled);
 
   // Writes figures of an answer to standard error.
@@ -51,12 +61,17 @@ class LanguageSession {
   LanguageSession(const LanguageOptions& options, Watchdog* watchdog)
       : options_(options), watchdog_(*watchdog) {}
   Outcome<void> prepare();
+  Status openPrefixes();
+  Status mark(size_t count);
 
   const LanguageOptions& options_;
   Watchdog& watchdog_;
   llm::ModelFile file_;
   std::vector<int32_t> startTokens_;
   llm::GenerationOptions generation_;
+  std::optional<llm::ModelIdentity> identity_;  // absent when no prefixes are kept
+  bool isStoreTried_ = false;
+  std::string prefixProblem_;  // why no prefix is found or kept
   std::unique_ptr<llm::Session> session_;
   std::unique_ptr<llm::Sampler> sampler_;
   double readyMs_ = 0;

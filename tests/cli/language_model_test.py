@@ -82,6 +82,51 @@ class LanguageModelTest(DataTest):
                               "--stop", "7")
         self.assertEqual((stopped["text"], stopped["ending"]), (" 6, ", "stop"))
 
+    def testAnotherProcessFindsASystemPrompt(self):
+        store = self.folder / "store"
+        system = "You are a librarian. " + " ".join(f"Book {number} stands on shelf {number % 7}."
+                                                     for number in range(8))
+
+        def ask(question, *options):
+            return self.answer("chat", self.model, "--system", system, "--prompt", question,
+                               "--max-tokens", 8, "--store", store, *options)
+
+        without = ask("Where is book 3?", "--prefix-store", "off")
+        first, second, other = (ask(question) for question in
+                                ("Where is book 3?", "Where is book 3?", "Is there a book 9?"))
+        self.assertEqual([without["stored_tokens"], first["stored_tokens"]], [0, 0])
+        self.assertGreater(second["stored_tokens"], 80)
+        self.assertLess(second["stored_tokens"], second["prompt_tokens"])
+        self.assertEqual(other["stored_tokens"], second["stored_tokens"])
+        self.assertEqual([first["text"], second["text"]], [without["text"]] * 2)
+        for path in (store / "prefixes").iterdir():
+            self.assertEqual(path.stat().st_mode & 0o377, 0)
+            path.chmod(0o600)
+            with path.open("r+b") as file:
+                file.seek(1000)
+                file.write(b"wrong")
+        again = ask("Where is book 3?")
+        self.assertEqual((again["stored_tokens"], again["text"]), (0, without["text"]))
+
+    def testAPrefixIsKeptAndThePromptIsNot(self):
+        store = self.folder / "store"
+        prefix = "".join(f"{number}, " for number in range(60))
+
+        def complete(prompt, *options):
+            return self.answer("complete", self.model, "--prefix", prefix, "--prompt", prompt,
+                               "--max-tokens", 4, "--store", store, *options)
+
+        first = complete("60, 61,")
+        self.assertEqual(complete("60, 61,")["text"], first["text"])
+        stored = complete("70, 80,")["stored_tokens"]
+        self.assertGreater(stored, 150)
+        whole = complete("60, 61,", "--prefix-store", "all")
+        self.assertLessEqual(whole["stored_tokens"], stored)
+        self.assertEqual(complete("60, 61,", "--prefix-store", "all")["stored_tokens"],
+                         whole["prompt_tokens"] - 1)
+        plain = self.answer("complete", self.model, "--prompt", prefix + "60, 61,", "--max-tokens", 4)
+        self.assertEqual(plain["prompt_tokens"], first["prompt_tokens"])
+
     def testASeedRepeatsItself(self):
         answers = [self.answer("complete", self.model, "--prompt", "Once", "--max-tokens", 8,
                                "--temperature", 1, "--seed", seed)["text"] for seed in (1, 1, 2)]

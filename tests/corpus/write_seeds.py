@@ -355,11 +355,26 @@ def languageMetadata():
     yield "tokenizer.zlib", struct.pack("<Q", len(tokenizer)) + zlib.compress(tokenizer)
 
 
+def prefixHeads():
+    """Heads of stored prefixes, as in src/cache/prefix/prefix_block.cc."""
+    def head(position, tokens, size, name, magic=b"HRTHPFX\n", version=1):
+        return struct.pack("<8sIIII32s200s", magic, version, position, tokens, size, bytes(range(32)), name)
+
+    yield "first", head(0, 128, 14, b"model.litertlm")
+    yield "last", head(1024, 62, 200, b"m" * 200)
+    yield "none", head(128, 0, 0, b"")
+    yield "far", head(2**32 - 1, 128, 1, b"m")
+    yield "long", head(0, 128, 201, b"m")
+    yield "other", head(0, 128, 1, b"m", version=2)
+    yield "cut", head(0, 128, 1, b"m")[:100]
+
+
 def main():
     for target, seeds in (("driver_manifest_fuzz", manifests),
                           ("mailbox_fuzz", mailboxes), ("metadata_fuzz", metadata), ("nntv_fuzz", conformanceFiles),
                           ("store_file_fuzz", storeFiles), ("bundle_file_fuzz", bundles),
                           ("blob_cache_fuzz", blobCaches),
+                          ("prefix_block_fuzz", prefixHeads),
                           ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
                           ("cached_model_fuzz", cachedModels),
                           ("call_sequence_fuzz", callSequences),

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "llm/prefix_cache.h"
+
+#include <string_view>
+
+namespace hearth::llm {
+namespace {
+
+// Changes with the form of the data.
+constexpr std::string_view kPrefixKind = "hearth prefix 1";
+
+}  // namespace
+
+std::vector<PrefixPart> PrefixCache::parts(const CacheLayout& layout,
+                                           std::span<const int32_t> tokens,
+                                           std::span<const Chunk> chunks) const {
+  base::Sha256 hash;
+  hash.update(kPrefixKind.data(), kPrefixKind.size());
+  hash.update(model_);
+  hash.update(layout.digest());
+  cache::PrefixKey key{hash.finish()};
+  std::vector<PrefixPart> parts;
+  size_t begin = 0;
+  for (size_t i = 0; i < chunks.size();) {
+    const uint64_t length = chunks[i].length;
+    size_t end = begin;
+    do {
+      end += chunks[i++].tokens;
+    } while (length == 1 && i < chunks.size() && chunks[i].length == 1);
+    hash.update(key.bytes);
+    hash.update(&length, sizeof length);
+    const auto range = tokens.subspan(begin, end - begin);
+    hash.update(range.data(), range.size_bytes());
+    const cache::PrefixKey predecessor = std::exchange(key, {hash.finish()});
+    parts.push_back({begin, end, key, predecessor});
+    begin = end;
+  }
+  return parts;
+}
+
+size_t PrefixCache::load(const CacheLayout& layout, std::span<const PrefixPart> parts) const {
+  std::vector<uint8_t> payload;
+  size_t loaded = 0;
+  for (const PrefixPart& part : parts) {
+    const size_t size = layout.bytes(part.begin, part.end);
+    const auto file = store_->read(part.key, size, &payload);
+    if (!file) break;
+    layout.load(part.begin, part.end, std::span(payload).first(size), file->get());
+    ++loaded;
+  }
+  return loaded;
+}
+
+cache::StoreStatus PrefixCache::save(const CacheLayout& layout,
+                                     std::span<const PrefixPart> parts) const {
+  for (const PrefixPart& part : parts) {
+    std::vector<uint8_t> data(layout.bytes(part.begin, part.end));
+    layout.save(part.begin, part.end, data);
+    HEARTH_TRY(store_->write({.key = part.key,
+                              .predecessor = part.predecessor,
+                              .position = static_cast<uint32_t>(part.begin),
+                              .tokens = static_cast<uint32_t>(part.end - part.begin),
+                              .model = name_},
+                             std::move(data)));
+  }
+  return {};
+}
+
+}  // namespace hearth::llm
