@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares `hearth complete` with LiteRT-LM on language models in .litertlm files, in one run.
+
+    compare.py MODEL...                          prompts of about 120, 500 and 1000 tokens, 2 threads
+    compare.py --quick --words 75 MODEL
+
+Each measurement is a fresh process; in each round the sides take turns. An unmeasured start of each side fills its
+cache, so all measured starts are warm. `first token` is the time from the start of the process to the first text,
+with tokenizer and template; for LiteRT-LM without starting Python and importing its module. Both choose the most likely
+token. The prompts are the first words of docs/architecture.md. Memory is that of one process at its end.
+
+A ratio is Hearth's figure divided by the peer's: below 1 is better for times and memory, above 1 for tokens per
+second. Exit code: 0 when all ran, 1 when not (the report says what failed), 2 for wrong arguments.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench")]
+import comparison  # noqa: E402
+from comparison import Failure, say  # noqa: E402
+from peers.report import Spread  # noqa: E402
+
+PEER_WHEEL = "litert-lm-api==0.18.1"
+PEER = Path(__file__).parent / "peer.py"
+HEARTH, PEER_SIDE = "hearth", "LiteRT-LM"
+SIDES = (HEARTH, PEER_SIDE)
+TEXT = ROOT / "docs" / "architecture.md"
+TIMEOUT_S = 600
+FIGURES = {"ready_s": "ready, s", "first_token_s": "first token, s", "prefill": "prompt, tokens/s",
+           "decode": "answer, tokens/s", "peak_mib": "peak memory, MiB",
+           "anonymous_mib": "anonymous memory, MiB"}
+
+
+def promptOf(words):
+    """The first words of a page, without its marks."""
+    plain = re.sub(r"[|`*\[\]()#-]+", " ", TEXT.read_text(encoding="utf-8"))
+    return " ".join(plain.split()[:words])
+
+
+def hearthOnce(arguments, model, prompt, store):
+    words = [*arguments.launcher.split(), str(arguments.hearth), "complete", str(model), "--prompt", f"@{prompt}",
+             "--temperature", "0", "--max-tokens", str(arguments.tokens), "--threads",
+             str(arguments.threads), "--context", str(arguments.context), "--store", str(store)]
+    begin = time.monotonic()
+    with subprocess.Popen([*words, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, encoding="utf-8") as process:
+        out, problem = process.communicate(timeout=TIMEOUT_S)
+    whole = time.monotonic() - begin
+    if process.returncode != 0:
+        raise Failure(problem.strip() or f"exit code {process.returncode}")
+    figures = json.loads(out)
+    # What is neither in the preparation nor in the answer is starting and ending the process.
+    answer = figures["first_token_ms"] / 1000
+    rest = max(figures["tokens"] - 1, 0) / (figures["tokens_per_second"] or float("inf"))
+    starting = max(whole - figures["ready_ms"] / 1000 - answer - rest, 0)
+    return {"ready_s": figures["ready_ms"] / 1000,
+            "first_token_s": starting + figures["ready_ms"] / 1000 + answer,
+            "prefill": figures["prefill_tokens_per_second"], "decode": figures["tokens_per_second"],
+            "prompt_tokens": figures["prompt_tokens"], "peak_mib": figures["peak_rss_kib"] / 1024,
+            "anonymous_mib": figures["anonymous_rss_kib"] / 1024, "text": figures["text"]}
+
+
+def peerOnce(arguments, model, prompt, cache):
+    run = subprocess.run(
+        [*arguments.launcher.split(), str(arguments.python), str(PEER), str(model), "--prompt", str(prompt), "--tokens",
+         str(arguments.tokens), "--threads", str(arguments.threads), "--context",
+         str(arguments.context), "--cache", str(cache)],
+        capture_output=True, text=True, encoding="utf-8", timeout=TIMEOUT_S, check=False)
+    if run.returncode != 0:
+        raise Failure(run.stderr.strip().splitlines()[-1] if run.stderr.strip()
+                      else f"exit code {run.returncode}")
+    return json.loads(run.stdout.strip().splitlines()[-1])
+
+
+class Row:
+    """One model with one prompt: {side: samples}, {side: sentence of what failed}."""
+
+    def __init__(self, name, samples, failures):
+        self.name = name
+        self.samples = samples
+        self.failures = failures
+
+    def spread(self, side, figure):
+        values = [sample[figure] for sample in self.samples[side] if sample[figure]]
+        return Spread(values) if values else None
+
+    def json(self):
+        return {"name": self.name, "failures": self.failures,
+                "figures": {side: {figure: spread.json() for figure in FIGURES
+                                   if (spread := self.spread(side, figure))} for side in SIDES}}
+
+    def lines(self):
+        counts = "/".join(str(samples[0]["prompt_tokens"]) for samples in self.samples.values() if samples)
+        yield f"| **{self.name}, {counts} tokens** | | | |"
+        for figure, title in FIGURES.items():
+            own, peer = (self.spread(side, figure) for side in SIDES)
+            ratio = f"{own.median / peer.median:.2f}" if own and peer else ""
+            yield f"| {title} | {own or '–'} | {peer or '–'} | {ratio} |"
+        for side, sentence in self.failures.items():
+            yield f"| {side} failed | {sentence} | | |"
+        texts = [samples[0]["text"] for samples in self.samples.values() if samples]
+        if len(texts) == 2:
+            common = len(os.path.commonprefix(texts))
+            yield f"| characters of the answers that are equal | {common} of {len(texts[0])} | | |"
+
+
+def measure(arguments, model, words, folder):
+    prompt = folder / f"{words}.txt"
+    prompt.write_text(promptOf(words), encoding="utf-8")
+    caches = {side: folder / f"{model.stem}-{number}" for number, side in enumerate(SIDES)}
+    for cache in caches.values():
+        cache.mkdir(exist_ok=True)
+    once = {HEARTH: hearthOnce, PEER_SIDE: peerOnce}
+    samples = {side: [] for side in SIDES}
+    name = f"{model.stem}, {words} words"
+
+    def take(side, number):
+        say(f"{name}, {side}, {'warming' if number == 0 else f'round {number}'}")
+        sample = once[side](arguments, model, prompt, caches[side])
+        if number:
+            samples[side].append(sample)
+
+    orders = [SIDES if number % 2 else SIDES[::-1] for number in range(arguments.rounds + 1)]
+    return Row(name, samples, comparison.takeTurns(orders, take, name))
+
+
+def parseArguments(words):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
+    parser.add_argument("--words", nargs="+", type=int, help="of the prompts; default: 75 280 560")
+    parser.add_argument("--tokens", type=int, default=64, help="of the answers; default: 64")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--context", type=int, default=2048)
+    parser.add_argument("--rounds", type=int, help="default: 5")
+    parser.add_argument("--quick", action="store_true", help="makes 1 round of the first prompt the default")
+    comparison.addPrograms(parser)
+    comparison.addLauncher(parser)
+    comparison.addReports(parser)
+    arguments = parser.parse_args(words)
+    arguments.rounds = arguments.rounds or (1 if arguments.quick else 5)
+    arguments.words = arguments.words or ([75] if arguments.quick else [75, 280, 560])
+    comparison.requirePositive(parser, rounds=arguments.rounds, words=arguments.words,
+                               tokens=arguments.tokens, threads=arguments.threads)
+    for model in arguments.models:
+        if not model.is_file():
+            parser.error(f"There is no file {model}.")
+    return arguments
+
+
+def main(words=None):
+    arguments = parseArguments(words)
+    try:
+        arguments.python = arguments.python or comparison.environmentPython(
+            comparison.CACHE / "litert-lm-venv", PEER_WHEEL)
+    except Failure as failure:
+        say(f"compare.py: {failure}")
+        return 1
+    with tempfile.TemporaryDirectory(prefix="hearth-llm-") as folder:
+        rows = [measure(arguments, model, count, Path(folder))
+                for model in arguments.models for count in arguments.words]
+    about = comparison.facts((PEER_WHEEL,), threads=arguments.threads, rounds=arguments.rounds)
+    lines = [f"- {name}: {value}" for name, value in about]
+    lines += ["", "| | Hearth | LiteRT-LM | ratio |", "|---|---|---|---|"]
+    lines += [line for row in rows for line in row.lines()]
+    comparison.writeText(arguments.output, "\n".join(lines) + "\n")
+    comparison.writeJson(arguments.json, about, rows)
+    return 1 if any(row.failures for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
