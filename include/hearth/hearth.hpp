@@ -454,6 +454,19 @@ class Model {
     detail::call(hearth_model_inspect, get(), &json);
     return detail::takeString(json);
   }
+  // Inputs and outputs of one signature: see hearth_model_signature_describe.
+  std::string describeSignature(size_t index = 0) const {
+    char* json = nullptr;
+    detail::call(hearth_model_signature_describe, get(), index, &json);
+    return detail::takeString(json);
+  }
+  // With the shapes of the options: see hearth_model_inspect_shapes.
+  std::string inspect(const CompileOptions& options) const {
+    const RawOptions raw(options);
+    char* json = nullptr;
+    detail::call(hearth_model_inspect_shapes, get(), raw.get(), &json);
+    return detail::takeString(json);
+  }
   // What the file says about itself, as JSON: see hearth_model_metadata.
   std::string metadata() const {
     char* json = nullptr;

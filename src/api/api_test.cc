@@ -397,6 +397,36 @@ TEST_F(ApiModelTest, GivenShapesThatDoNotFitAreRefused) {
   EXPECT_EQ(codeNow(), HEARTH_UNEXPECTED_NULL);
 }
 
+TEST_F(ApiModelTest, AnInspectionTakesOtherShapes) {
+  const Model model(folder_ + "person_detect.tflite");
+  CompileOptions options;
+  options.shapes[""] = {4, 96, 96, 1};
+  const std::string four = model.inspect(options);
+  EXPECT_NE(four, model.inspect());
+  EXPECT_EQ(model.inspect(CompileOptions()), model.inspect());
+  EXPECT_THAT(model.describeSignature(), HasSubstr("\"inputs\""));
+  EXPECT_THAT(model.describeSignature(), Not(HasSubstr("\"operations\"")));
+  EXPECT_EQ(codeOf([&] { model.describeSignature(1); }), HEARTH_NOT_FOUND);
+  options.signature = "no such signature";
+  EXPECT_EQ(codeOf([&] { model.inspect(options); }), HEARTH_NOT_FOUND);
+  options.signature.clear();
+  options.shapes = {{"no such input", {4, 96, 96, 1}}};
+  EXPECT_EQ(codeOf([&] { model.inspect(options); }), HEARTH_NOT_FOUND);
+  options.shapes = {{"", {4, 96, 96}}};
+  EXPECT_EQ(codeOf([&] { model.inspect(options); }), HEARTH_BAD_DATA);
+
+  char* json = nullptr;
+  EXPECT_EQ(hearth_model_inspect_shapes(model.get(), nullptr, &json, nullptr), HEARTH_OK);
+  EXPECT_EQ(json, model.inspect());
+  hearth_string_free(json);
+  EXPECT_EQ(hearth_model_inspect_shapes(nullptr, nullptr, &json, nullptr), HEARTH_UNEXPECTED_NULL);
+  EXPECT_EQ(hearth_model_inspect_shapes(model.get(), nullptr, nullptr, nullptr),
+            HEARTH_UNEXPECTED_NULL);
+  EXPECT_EQ(hearth_model_signature_describe(nullptr, 0, &json, nullptr), HEARTH_UNEXPECTED_NULL);
+  EXPECT_EQ(hearth_model_signature_describe(model.get(), 0, nullptr, nullptr),
+            HEARTH_UNEXPECTED_NULL);
+}
+
 // Other shapes are another model: no cache file and no state of one is taken for the other.
 TEST_F(ApiModelTest, ACacheFolderTellsShapesApart) {
   const Model model(folder_ + "mobilenet_v1_0.25_128_quant.tflite");

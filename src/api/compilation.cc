@@ -12,6 +12,7 @@
 
 #include "api/given_shapes.h"
 #include "api/handles.h"
+#include "api/inspection.h"
 #include "base/env.h"
 #include "base/helper_thread.h"
 #include "base/sha256.h"
@@ -395,6 +396,18 @@ hearth_status hearth_model_explain_start(const hearth_model* model,
   return withOptions(error, model, options, [&](const hearth_compile_options& read) -> Status {
     if (json == nullptr) return nullArgument("json");
     return explainStart(*model, read, json);
+  });
+}
+
+hearth_status hearth_model_inspect_shapes(const hearth_model* model,
+                                          const hearth_compile_options* options, char** json,
+                                          hearth_error** error) {
+  return withOptions(error, model, options, [&](const hearth_compile_options& read) -> Status {
+    if (json == nullptr) return nullArgument("json");
+    HEARTH_ASSIGN(const std::string text,
+                  hearth::api::inspectModel(*model->file, DeviceManager::shared(), read));
+    *json = hearth::api::copyString(text);
+    return {};
   });
 }
 

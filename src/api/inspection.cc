@@ -5,9 +5,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
+#include "api/given_shapes.h"
 #include "api/handles.h"
 #include "api/metadata.h"
 #include "frontends/tflite/container/container.h"
@@ -141,17 +144,21 @@ Json planJson(const graph::Model& model, const runtime::DeviceManager& devices) 
   return plan;
 }
 
-Json signatureJson(const tflite::ModelFile& file, const std::string& key,
-                   const runtime::DeviceManager& devices) {
+// The graph of a signature, with the shapes of the options.
+Result<tflite::ImportedGraph> importAs(const tflite::ModelFile& file, const std::string& key,
+                                       const hearth_compile_options& options) {
+  if (options.shape_count == 0) return file.importSignature(key);
+  HEARTH_ASSIGN(tflite::ImportedGraph graph, file.importSignature(key, tflite::Shapes::kOpen));
+  HEARTH_TRY(giveShapes(options, &graph));
+  return graph;
+}
+
+Json withoutDevices(const std::string& key, const Result<tflite::ImportedGraph>& imported) {
   Json json = {{"key", key},
                {"problem", nullptr},
                {"inputs", Json::array()},
                {"outputs", Json::array()},
-               {"state_tensors", 0},
-               {"devices", Json::array()},
-               {"operations", Json::array()},
-               {"plan", nullptr}};
-  const auto imported = file.importSignature(key);
+               {"state_tensors", 0}};
   if (!imported) {
     json["problem"] = imported.error().toString();
     return json;
@@ -161,6 +168,14 @@ Json signatureJson(const tflite::ModelFile& file, const std::string& key,
   for (const tflite::TensorInfo& tensor : imported->outputs)
     json["outputs"].push_back(argumentJson(tensor));
   json["state_tensors"] = imported->states.size();
+  return json;
+}
+
+Json signatureJson(const std::string& key, const Result<tflite::ImportedGraph>& imported,
+                   const runtime::DeviceManager& devices) {
+  Json json = withoutDevices(key, imported);
+  json.update({{"devices", Json::array()}, {"operations", Json::array()}, {"plan", nullptr}});
+  if (!imported) return json;
   addDevices(*imported->model, devices, &json);
   json["plan"] = planJson(*imported->model, devices);
   return json;
@@ -234,7 +249,19 @@ Result<std::string> describeContainer(const std::string& path) {
   return json.dump(2);
 }
 
+std::string describeSignature(const tflite::ModelFile& file, const std::string& key) {
+  return withoutDevices(key, file.importSignature(key))
+      .dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string inspectModel(const tflite::ModelFile& file, const runtime::DeviceManager& devices) {
+  constexpr hearth_compile_options kDefaults = HEARTH_COMPILE_OPTIONS_INIT;
+  return *inspectModel(file, devices, kDefaults);  // without shapes and a key nothing fails
+}
+
+Result<std::string> inspectModel(const tflite::ModelFile& file,
+                                 const runtime::DeviceManager& devices,
+                                 const hearth_compile_options& options) {
   const tflite::ModelSummary summary = file.summary();
   Json json = {{"description", summary.description},
                {"version", summary.version},
@@ -244,10 +271,25 @@ std::string inspectModel(const tflite::ModelFile& file, const runtime::DeviceMan
                {"signatures", Json::array()},
                {"subgraphs", Json::array()}};
   std::vector<std::string> keys = file.signatureKeys();
+  const std::string_view wanted = options.signature == nullptr ? "" : options.signature;
+  if (!wanted.empty()) {
+    if (!std::ranges::contains(keys, wanted))
+      return fail(ErrorCode::kNotFound, "The model has no signature \"{}\", it has {}.", wanted,
+                  keys.size());
+    keys = {std::string(wanted)};
+  }
   if (keys.empty()) keys.emplace_back();
   keys.resize(std::min(keys.size(), kMaxDetailedSignatures));
-  for (const std::string& key : keys)
-    json["signatures"].push_back(signatureJson(file, key, devices));
+  bool isAnyTaken = options.shape_count == 0;
+  std::optional<Error> refusal;
+  for (const std::string& key : keys) {
+    const auto imported = importAs(file, key, options);
+    isAnyTaken |= imported.has_value();
+    if (!imported && !refusal) refusal = imported.error();
+    json["signatures"].push_back(signatureJson(key, imported, devices));
+  }
+  if (!isAnyTaken)
+    return std::unexpected(std::move(*refusal).addContext("while giving the inputs other shapes"));
   for (const tflite::SubgraphSummary& subgraph : summary.subgraphs)
     json["subgraphs"].push_back(subgraphJson(subgraph));
   // Names in a file need not be UTF-8.

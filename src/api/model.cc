@@ -102,6 +102,20 @@ hearth_status hearth_model_inspect(const hearth_model* model, char** json, heart
   });
 }
 
+hearth_status hearth_model_signature_describe(const hearth_model* model, size_t index, char** json,
+                                              hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (json == nullptr) return nullArgument("json");
+    if (index >= model->signatureKeys.size())
+      return hearth::fail(hearth::ErrorCode::kNotFound, "There is no signature {}; there are {}.",
+                          index, model->signatureKeys.size());
+    *json = hearth::api::copyString(
+        hearth::api::describeSignature(*model->file, model->signatureKeys[index]));
+    return {};
+  });
+}
+
 hearth_status hearth_container_describe(const char* path, char** json, hearth_error** error) {
   return guarded(error, [&]() -> Status {
     if (path == nullptr) return nullArgument("path");

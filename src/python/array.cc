@@ -90,6 +90,10 @@ std::string hintFor(const std::vector<uint64_t>& shape, const TensorInfo& tensor
       return " It lacks the batch, and its channels come last: "
              "array.transpose(2, 0, 1)[numpy.newaxis].";
   }
+  if (takesOne && shape.size() == 2 && wanted.size() == 4 && wanted[3] == 1 &&
+      fitsIn(shape, {0, 1}, std::span(wanted).subspan(1, 2)))
+    return " It lacks the batch and the channel: array[numpy.newaxis, :, :, numpy.newaxis] adds "
+           "them.";
   if (takesOne && shape.size() + 1 == wanted.size()) {
     std::vector<size_t> order(shape.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -112,7 +116,10 @@ void check(const Array& array, nb::handle object, const TensorInfo& tensor) {
     const std::string given =
         nb::hasattr(object, "dtype") ? dtypeText(object) : std::string("another type");
     refuse("The array for " + quoted(tensor) + " has " + given + ", the tensor " +
-           elementTypeName(tensor.type) + ".");
+           elementTypeName(tensor.type) + "." +
+           (given.starts_with("float") && tensor.type == HEARTH_TYPE_FLOAT32
+                ? " array.astype(numpy.float32) converts it."
+                : ""));
   }
   if (tensor.type == HEARTH_TYPE_INT4) return;  // the library checks the number of bytes
   bool fits = array.ndim() == tensor.dimensions.size();

@@ -326,7 +326,7 @@ NB_MODULE(_hearth, module) {
       .def("_bind", &Runner::bind)
       .def("_run_bound", &Runner::runBound)
       .def("_reset_state", &Runner::resetState)
-      .def("close", &Runner::close, "Frees it. It must not be running.")
+      .def("_close", &Runner::close)
       .def_prop_ro("statistics", &Runner::statistics);
 
   nb::class_<PyCompilation>(module, "Compilation",
@@ -347,7 +347,7 @@ NB_MODULE(_hearth, module) {
            })
       .def("_create_execution",
            [](const PyCompilation& self) { return std::make_shared<Runner>(self.get()); })
-      .def("close", &PyCompilation::close, "Frees it, once no execution of it is left.")
+      .def("_close", &PyCompilation::close)
       .def(
           "_run",
           [](const PyCompilation& self, nb::handle inputs, nb::handle outputs,
@@ -374,13 +374,19 @@ NB_MODULE(_hearth, module) {
              }
              new (self) PyModel(std::move(model));
            })
-      .def("close", &PyModel::close, "Frees it, once no compilation of it is left.")
+      .def("_close", &PyModel::close)
       .def_prop_ro("signatures", [](const PyModel& self) { return self.get()->signatureKeys(); })
       .def("_inspect",
            [](const PyModel& self) {
              const auto model = self.get();
              const Unlocked unlocked;
              return model->inspect();
+           })
+      .def("_describe_signature",
+           [](const PyModel& self) {
+             const auto model = self.get();
+             const Unlocked unlocked;
+             return model->describeSignature();
            })
       .def("_metadata",
            [](const PyModel& self) {

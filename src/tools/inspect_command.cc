@@ -3,9 +3,11 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/format.h"
 #include "tools/commands.h"
+#include "tools/input_shapes.h"
 #include "tools/load_model.h"
 #include "tools/media/array.h"
 #include "tools/text_table.h"
@@ -273,19 +275,26 @@ std::string containerText(const Json& json) {
 }  // namespace
 
 Outcome<void> inspectCommand(const InspectOptions& options) {
+  CompileOptions wanted;
+  HEARTH_ASSIGN(wanted.shapes, parseInputShapes(options.shapes));
   Watchdog watchdog(options.timeoutSeconds);
   watchdog.beginStage("inspecting the model");
   std::string inspection;
   bool isContainer = false;
+  bool isLoaded = false;
   try {
     if (options.part.empty()) inspection = describeContainer(options.model);
     isContainer = options.part.empty() && Json::parse(inspection)["format"] != "tflite";
     if (!isContainer) {
       HEARTH_ASSIGN(const Model model, loadModel(options.model, options.part));
-      inspection = model.inspect();
+      isLoaded = true;
+      inspection = options.shapes.empty() ? model.inspect() : model.inspect(wanted);
     }
   } catch (const Exception& exception) {
-    return std::unexpected(Failure(exception));
+    Failure failure(exception);
+    // Of a model that is there, only an input of the command line can be missing.
+    if (exception.code() == HEARTH_NOT_FOUND && isLoaded) failure.exitCode = kExitUsage;
+    return std::unexpected(std::move(failure));
   }
   Json json = {{"model", options.model}};
   if (!isContainer) json["part"] = options.part.empty() ? Json(nullptr) : Json(options.part);

@@ -337,6 +337,9 @@ int runMain(int argc, char** argv) {
       app.add_subcommand("inspect", "Show what a model holds and which device takes what");
   inspectApp->add_option("MODEL", inspect.model, kModelHelp)->required();
   inspectApp->add_option("--part", inspect.part, kPartHelp)->type_name("NAME");
+  inspectApp->add_option("--shape", inspect.shapes, kShapeHelp)
+      ->allow_extra_args(false)
+      ->type_name("NAME=N,N,...");
   inspectApp->add_flag("--all", inspect.isFull, "Every operation and tensor, not groups");
   inspectApp->add_flag("--plan", inspect.hasPlan,
                        "Show how NNAPI divides the model among the devices");

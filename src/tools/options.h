@@ -51,7 +51,8 @@ struct RunOptions {
 
 struct InspectOptions {
   std::string model;
-  std::string part;  // of a container
+  std::vector<std::string> shapes;  // NAME=N,N,… of inputs
+  std::string part;                 // of a container
   double timeoutSeconds = 0;
   bool isJson = false;
   bool isFull = false;   // every tensor and operation in the text

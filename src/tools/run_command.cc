@@ -384,8 +384,8 @@ bool Session::addKeyPoints(RunReport* report) const {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (facts_.hasScores(i)) continue;
     const auto points =
-        keyPointsOf(outputs_[i], outputInfos_[i], std::max(pictureLayout_.width, 1u),
-                    std::max(pictureLayout_.height, 1u));
+        keyPointsOf(outputs_[i], outputInfos_[i], facts_.name(i),
+                    std::max(pictureLayout_.width, 1u), std::max(pictureLayout_.height, 1u));
     if (!points) continue;
     for (const KeyPoint& point : *points) report->points.push_back({point.x, point.y, point.score});
     report->outputs[i].isShown = true;

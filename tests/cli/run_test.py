@@ -46,6 +46,16 @@ class RunTest(DataTest):
             self.assertEqual(run.returncode, code, run.stderr)
             self.assertIn(text, run.stderr)
 
+    def testInspectsAnotherShape(self):
+        model = self.model("mobilenet_v1_0.25_128_quant")
+        signature = self.json("inspect", model, "--shape", "input=3,128,128,3")["signatures"][0]
+        self.assertEqual(signature["inputs"][0]["shape"], [3, 128, 128, 3])
+        self.assertEqual(signature["outputs"][0]["shape"], [3, 1001])
+        self.assertIn("[3,1001]", self.succeed("inspect", model, "--shape", "3,128,128,3"))
+        self.assertIn("no input", self.refuse(2, "inspect", model, "--shape", "imge=3,128,128,3"))
+        self.assertIn("NAME=N", self.refuse(2, "inspect", model, "--shape", "input=3,0"))
+        self.assertIn("RESHAPE", self.refuse(1, "inspect", model, "--shape", "1,256,256,3"))
+
     def testShowsWhatStandsForUnknownDimensions(self):
         models = pathlib.Path(__file__).resolve().parents[1] / "compatibility" / "models"
         model = models / "conv-3x3-same-open-batch-dynamic.tflite"

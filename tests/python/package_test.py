@@ -163,6 +163,10 @@ class PackageTest(unittest.TestCase):
                 (lambda: self.compiled.run({}), hearth.errors.InvalidArgument, "missing"),
                 (lambda: self.compiled.run(x.astype(np.float64)), hearth.errors.InvalidArgument,
                  "float64"),
+                (lambda: self.compiled.run(x.astype(np.float64)), hearth.errors.InvalidArgument,
+                 "array.astype(numpy.float32) converts it"),
+                (lambda: self.compiled.run(x[0, :, :, 0]), hearth.errors.InvalidArgument,
+                 "array[numpy.newaxis, :, :, numpy.newaxis]"),
                 (lambda: self.compiled.run([x, x]), hearth.errors.InvalidArgument, "and 2 are"),
                 (lambda: self.compiled.run(x[0]), hearth.errors.InvalidArgument,
                  "(28, 28, 1), the tensor (1, 28, 28, 1). It lacks the batch: "
@@ -222,6 +226,8 @@ class PackageTest(unittest.TestCase):
                             ("(content, part=None)", hearth.Model.from_bytes),
                             ("(inputs=None, *, outputs=None, timeout=None)", self.compiled.run),
                             ("(shape=None)", self.compiled.inputs[0].empty),
+                            ("()", self.model.close), ("()", self.compiled.close),
+                            ("()", self.compiled.create_execution().close),
                             ("(timeout=None)", hearth.flush)):
             self.assertEqual(str(inspect.signature(thing)), text)
         for method in (self.model.compile, self.model.explain_start, self.model.compile_signatures):
@@ -236,15 +242,19 @@ class PackageTest(unittest.TestCase):
         execution = self.compiled.create_execution()
         run = execution.start(picture(2))
         run.wait()
-        for text, thing in ((r"<hearth.Model 'digits.tflite', 1 signature>", self.model),
+        for text, thing in ((r"<hearth.Model 'digits.tflite', 1 signature, input float32\[1,28,28,1\], "
+                             r"output float32\[1,10\]>", self.model),
                             (r"<hearth.Model of bytes, ", hearth.Model.from_bytes(DIGITS.read_bytes())),
                             (r"<hearth.Compilation on hearth-cpu, 'image' float32\(1, 28, 28, 1\) -> "
                              r"'probabilities' float32\(1, 10\)>", self.compiled),
-                            (r"<hearth.Execution 1 runs>", execution), (r"<hearth.Run done>", run),
+                            (r"<hearth.Execution 1 run>", execution), (r"<hearth.Run done>", run),
                             (r"<hearth.Tensor 'image' float32\(1, 28, 28, 1\)>",
                              self.compiled.inputs[0]),
                             (r"<hearth.Device 'hearth-cpu' cpu, version ", hearth.devices()[0])):
             self.assertRegex(repr(thing), text)
+        closed = hearth.Model(DIGITS)
+        closed.close()
+        self.assertEqual(repr(closed), "<hearth.Model 'digits.tflite', closed>")
 
     def testTheStubsNameTheKeysThatThereAre(self):
         stub = ast.parse((BUILD / "python" / "hearth" / "__init__.pyi").read_text())

@@ -30,6 +30,10 @@ class _Compilation:
         """How the compilation started, as `hearth bench --json` has it."""
         return json.loads(self._start_report_json())
 
+    def close(self):
+        """Frees it, once no execution of it is left."""
+        self._close()
+
     def __enter__(self):
         return self
 
@@ -60,6 +64,10 @@ class _Execution:
         """Sets state tensors to their initial values."""
         self._reset_state()
 
+    def close(self):
+        """Frees it. It must not be running."""
+        self._close()
+
     def __enter__(self):
         return self
 
@@ -71,7 +79,8 @@ class _Execution:
                         "Compilation, and make an execution there.")
 
     def __repr__(self):
-        return f"<hearth.Execution {self.statistics.runs} runs>"
+        runs = self.statistics.runs
+        return f"<hearth.Execution {runs} run{'' if runs == 1 else 's'}>"
 
 
 class _Run:

@@ -5,7 +5,7 @@ import json
 import os
 
 from . import _hearth, _options
-from .errors import InvalidArgument, NotFound
+from .errors import BadState, InvalidArgument, NotFound
 
 
 class Model(_hearth.Model):
@@ -73,6 +73,10 @@ class Model(_hearth.Model):
         compilation._source = (self, signature, options)
         return compilation
 
+    def close(self):
+        """Frees it, once no compilation of it is left."""
+        self._close()
+
     def __enter__(self):
         return self
 
@@ -89,8 +93,23 @@ class Model(_hearth.Model):
         name = "of bytes" if self._source is None else repr(os.path.basename(self._source[0]))
         if self._source is not None and self._source[1]:
             name += f" part {self._source[1]!r}"
-        keys = self.signatures
-        return f"<hearth.Model {name}, {len(keys)} signature{'' if len(keys) == 1 else 's'}>"
+        try:
+            count = len(self.signatures)
+            first = json.loads(self._describe_signature())
+        except BadState:
+            return f"<hearth.Model {name}, closed>"
+        text = f"{count} signature{'' if count == 1 else 's'}"
+        for kind in ("input", "output"):
+            tensors = [f"{tensor['type']}[{_shape(tensor['shape'])}]" for tensor in first[kind + "s"]]
+            if len(tensors) > 4:
+                tensors[3:] = [f"{len(tensors) - 3} more"]
+            if tensors:
+                text += f", {kind} {', '.join(tensors)}"
+        return f"<hearth.Model {name}, {text}>"
+
+
+def _shape(dimensions):
+    return ",".join(str(dimension or "?") for dimension in dimensions)
 
 
 def describe_container(path):
