@@ -5,8 +5,9 @@
 Runs inside the environment that ./dev makes. Without --all: the release build, the checks of the
 sources that take seconds, and the C++ tests but for the slow ones. With --all, as CI does, also
 clang-tidy, the Python tests, all C++ tests, the same again under the address and
-undefined-behaviour sanitizers, the tests that use many threads under the thread sanitizer, and a
-short run of each fuzz target. Cases are counted one by one, a check or a fuzz target as one case.
+undefined-behaviour sanitizers, the tests that use many threads under the thread sanitizer, a short run
+of each fuzz target, and tests of the build for ARM64 under emulation, which --arch arm64 runs alone.
+Cases are counted one by one, a check or a fuzz target as one case.
 The exit code is 1 when anything failed.
 
 With --minutes, what has not ended by then is not run, is named at the end and counts as skipped: where
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 
+import arm64_tests
 import check_tidy
 import checkout
 import test_runs
@@ -99,6 +101,24 @@ def runTidy(limit):
     return test_runs.expect(code == 0, f"tools/check_tidy.py: {test_runs.describe(code)}")
 
 
+def runArm64(report, arguments, limit):
+    """The build for ARM64 and its tests. Where the machine cannot run them, that is a failure only if
+    they are asked for alone."""
+    if limit.isOver():
+        report.total.addLate("arm64")
+    elif obstacle := arm64_tests.obstacle(limit):
+        cases = test_runs.Cases()
+        if arguments.arch is None:
+            cases.addSkip(obstacle)
+        else:
+            cases.addFailure("the build for ARM64 cannot be tested here")
+        print(obstacle)
+        report.phase("tests, arm64", lambda: cases)
+    elif report.phase("build arm64", lambda: build("arm64", limit, *arm64_tests.programs())):
+        everything = arguments.long or (arguments.all and arguments.arch is not None)
+        report.phase("tests, arm64", lambda: arm64_tests.run(everything, limit))
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev test", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--all", action="store_true", help="everything, as CI runs it (an hour)")
@@ -110,11 +130,15 @@ def main():
                         help="what has not ended by then is not run, and counts as skipped")
     parser.add_argument("--phases",
                         help="which phases run, separated by commas, of checks, tidy, python, "
-                        "quick, release, asan, tsan and fuzz")
+                        "quick, release, asan, tsan, fuzz and arm64")
+    parser.add_argument("--arch", choices=["arm64"],
+                        help="only the build for this architecture, under emulation; with --all, more of it")
     arguments = parser.parse_args()
     phases = ["checks", "quick"]
     if arguments.all or arguments.long:
-        phases = ["checks", "release", "python", "tidy", "asan", "tsan", "fuzz"]
+        phases = ["checks", "release", "python", "tidy", "asan", "tsan", "fuzz", "arm64"]
+    if arguments.arch:
+        phases = [arguments.arch]
     if arguments.phases:
         phases = arguments.phases.split(",")
     os.chdir(checkout.ROOT)
@@ -146,7 +170,8 @@ def main():
     # The quick tests need neither the Python package nor the benchmarks.
     targets = ["hearth_tests"] if set(phases) <= {"checks", "quick"} else []
     # Without it, nothing would be tested at all.
-    if report.phase("build release", lambda: build("release", test_runs.UNLIMITED, *targets)):
+    if phases != ["arm64"] and report.phase(
+            "build release", lambda: build("release", test_runs.UNLIMITED, *targets)):
         if "checks" in phases:
             report.phase("checks", lambda: runChecks(
                 "layers", "docs", "headers", "environment", "assertions", "format"))
@@ -169,6 +194,9 @@ def main():
     if "fuzz" in phases and test_runs.hasFuzzers():
         if report.phase("build fuzz", lambda: build("fuzz", limit, "hearth_fuzzers")):
             report.phase("fuzz", lambda: test_runs.runFuzzers(900 if arguments.long else 15, limit))
+
+    if "arm64" in phases:
+        runArm64(report, arguments, limit)
 
     report.printTable()
     total = report.total

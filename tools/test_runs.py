@@ -207,13 +207,16 @@ def testsOf(preset):
     return [test for _, test in sorted(tests, key=lambda test: -test[0])]
 
 
-def runCtest(preset, only=None, without=(), limit=UNLIMITED):
+def runCtest(preset, only=None, without=(), limit=UNLIMITED, launcher=(), variables=None, title=None):
     """The tests of a preset, all or those in `only`, as many at once as there are CPUs.
 
     `only` says for each test by name which of its cases run, as a GoogleTest filter; those in
-    `without` do not run.
+    `without` do not run. `launcher` is a command that is given each test's command, `variables` are for
+    its environment, and `title` is said in place of the preset.
     """
     cases = Cases()
+    title = title or preset
+    common = {**os.environ, **(variables or {})}
     timeoutFactor = 1 if preset == "release" else 3
     with tempfile.TemporaryDirectory(prefix="hearth-tests-") as folder:
 
@@ -221,12 +224,12 @@ def runCtest(preset, only=None, without=(), limit=UNLIMITED):
             name, command, timeout, _, variables, _ = test
             if not command or shutil.which(command[0]) is None:
                 missing = Cases()
-                missing.addFailure(f"{preset} {name}: its program is not built")
+                missing.addFailure(f"{title} {name}: its program is not built")
                 return missing, ""
             if only is not None:
                 variables = {**variables, "GTEST_FILTER": only[name]}
-            return runProgram(f"{preset} {name}", command, timeout * timeoutFactor,
-                               {**os.environ, **variables}, folder, limit)
+            return runProgram(f"{title} {name}", [*launcher, *command], timeout * timeoutFactor,
+                              {**common, **variables}, folder, limit)
 
         tests = [test for test in testsOf(preset)
                  if (only is None or test[0] in only) and test[0] not in without]
@@ -241,7 +244,7 @@ def runCtest(preset, only=None, without=(), limit=UNLIMITED):
             print(output, end="", flush=True)
             cases += some
     if not tests:
-        cases.addFailure(f"{preset}: there are no tests")
+        cases.addFailure(f"{title}: there are no tests")
     return cases
 
 

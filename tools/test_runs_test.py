@@ -6,6 +6,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
 
 import test_runs
 
@@ -83,6 +84,22 @@ class RunProgramTest(unittest.TestCase):
         child = int(output.split()[0])
         with contextlib.suppress(FileNotFoundError), open(f"/proc/{child}/stat") as stat:
             self.assertEqual(stat.read().rsplit(")", 1)[1].split()[0], "Z")
+
+
+class RunCtestTest(unittest.TestCase):
+
+    def testALauncherRunsTheProgramsWithItsVariables(self):
+        script = ("import os, sys; sys.exit((os.environ['GIVEN'], os.environ['OWN'], "
+                  "os.environ['GTEST_FILTER']) != ('1', '2', 'A.*'))")
+        test = ("name", [sys.executable, "-c", script], 20, False, {"OWN": "2"}, None)
+        with (unittest.mock.patch.object(test_runs, "testsOf", lambda preset: [test]),
+              contextlib.redirect_stdout(io.StringIO())):
+            without = test_runs.runCtest("preset", {"name": "A.*"}, variables={"GIVEN": "0"})
+            cases = test_runs.runCtest("preset", {"name": "A.*"}, launcher=("env", "GIVEN=1"),
+                                       variables={"GIVEN": "0"}, title="a title")
+        self.assertEqual(without.failures, ["preset name: exit code 1"])
+        self.assertEqual((cases.passed, cases.failed), (1, 0))
+        self.assertEqual(cases.seconds[0][1], "a title name")
 
 
 class RunPythonTest(unittest.TestCase):
