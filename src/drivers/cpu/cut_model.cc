@@ -77,7 +77,7 @@ Result<std::shared_ptr<CutModel>> CutModel::create(std::shared_ptr<const graph::
                                                    std::span<const graph::Dimensions> shapes,
                                                    std::shared_ptr<ModelFamily> family,
                                                    std::span<const uint32_t> numbers,
-                                                   unsigned depth) {
+                                                   const PartLimits& limits) {
   HEARTH_ASSIGN(const ops::PartlySpecializedModel divided, ops::specializePartly(*model, shapes));
   if (divided.open.empty())
     return fail(ErrorCode::kUnsupported, "No shape of the model depends on values.");
@@ -85,12 +85,12 @@ Result<std::shared_ptr<CutModel>> CutModel::create(std::shared_ptr<const graph::
   made->model_ = std::move(model);
   made->family_ = std::move(family);
   HEARTH_TRY(made->prepareParts(*divided.model, numbersOf(divided.operations, numbers),
-                                divided.open, depth));
+                                divided.open, limits));
   return made;
 }
 
 Status CutModel::prepareParts(const graph::Model& divided, std::span<const uint32_t> numbers,
-                              std::span<const uint32_t> open, unsigned depth) {
+                              std::span<const uint32_t> open, const PartLimits& limits) {
   const graph::Subgraph& main = divided.main();
   slotOf_.resize(main.operands.size());
   for (uint32_t i = 0; i < main.inputs.size(); ++i)
@@ -113,7 +113,7 @@ Status CutModel::prepareParts(const graph::Model& divided, std::span<const uint3
   if (rest.empty()) return {};
   const graph::StepModel part = graph::makeStepModel(divided, rest);
   isRestWorthKeeping_ = WeightSession::isWorthKeeping(*part.model);
-  rest_ = DynamicModel::partOf(family_, part.model, numbersOf(rest, numbers), depth + 1);
+  rest_ = DynamicModel::partOf(family_, part.model, numbersOf(rest, numbers), limits);
   restArguments_ = argumentsOf(divided, part);
   return {};
 }

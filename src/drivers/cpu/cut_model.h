@@ -44,15 +44,15 @@ class CutModel : public std::enable_shared_from_this<CutModel> {
   };
 
   // Divides a model of `family` that passed graph::validate() and ops::validateOperations().
-  // `shapes` are those of its inputs, `numbers` those of its operations in the whole of the family;
-  // `depth` is how often that was divided before. Errors: kUnsupported where there is nothing to
+  // `shapes` are those of its inputs, `numbers` those of its operations in the whole of the family,
+  // `limits` those of the rest. Errors: kUnsupported where there is nothing to
   // divide, or a part cannot be planned; those of ops::specializePartly() and
   // CpuPreparedModel::create().
   static Result<std::shared_ptr<CutModel>> create(std::shared_ptr<const graph::Model> model,
                                                   std::span<const graph::Dimensions> shapes,
                                                   std::shared_ptr<ModelFamily> family,
                                                   std::span<const uint32_t> numbers,
-                                                  unsigned depth);
+                                                  const PartLimits& limits);
   ~CutModel();
 
   // `bound` is the request, which has passed hal::checkRequest() and omits no input.
@@ -84,7 +84,7 @@ class CutModel : public std::enable_shared_from_this<CutModel> {
   CutModel(const CutModel&) = delete;
   CutModel& operator=(const CutModel&) = delete;
   Status prepareParts(const graph::Model& divided, std::span<const uint32_t> numbers,
-                      std::span<const uint32_t> open, unsigned depth);
+                      std::span<const uint32_t> open, const PartLimits& limits);
   Status prepareFront(const graph::StepModel& part, std::vector<uint32_t> numbers);
   Arguments argumentsOf(const graph::Model& divided, const graph::StepModel& part);
   uint32_t slotOf(const graph::Model& divided, uint32_t operand);

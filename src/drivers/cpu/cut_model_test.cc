@@ -317,5 +317,77 @@ TEST_F(CutAtTheInputTest, AThousandLengthsNeedNoMoreMemory) {
   EXPECT_LE(::mallinfo2().uordblks, before + (size_t{256} << 10));
 }
 
+// Three SLICE with a layer behind each, so that the model is divided three times.
+class ChainOfCutsTest : public CutAtTheInputTest {
+ protected:
+  static constexpr uint32_t kLinks = 3;
+
+  static std::shared_ptr<graph::Model> chain() {
+    const std::shared_ptr<graph::Model> made = model();
+    graph::Subgraph& main = made->main();
+    const graph::Operation slice = main.operations[0];
+    const graph::Operation layer = main.operations[1];
+    for (uint32_t link = 1; link < kLinks; ++link) {
+      main.operands[main.operations.back().outputs[0]].lifetime = Lifetime::kTemporary;
+      graph::Operation next = slice;
+      next.inputs[0] = main.operations.back().outputs[0];
+      main.operands.push_back(main.operands[slice.inputs[2]]);
+      next.inputs[2] = static_cast<uint32_t>(main.operands.size() - 1);
+      main.inputs.push_back(next.inputs[2]);
+      main.operands.push_back(main.operands[slice.outputs[0]]);
+      next.outputs[0] = static_cast<uint32_t>(main.operands.size() - 1);
+      graph::Operation behind = layer;
+      behind.inputs[0] = next.outputs[0];
+      main.operands.push_back(main.operands[layer.outputs[0]]);
+      behind.outputs[0] = static_cast<uint32_t>(main.operands.size() - 1);
+      main.operands[behind.outputs[0]].lifetime = Lifetime::kSubgraphOutput;
+      main.operations.push_back(std::move(next));
+      main.operations.push_back(std::move(behind));
+      main.outputs = main.operations.back().outputs;
+    }
+    return made;
+  }
+};
+
+TEST_F(ChainOfCutsTest, ManyLengthsOfEachLinkNeedNoMoreMemory) {
+  hal::PrepareOptions options;
+  options.threads = 1;
+  options.driverOptions = off().toTexts();
+  const auto prepared = device_->prepareModel(chain(), options, hal::Cache());
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  std::vector<float> input(kMost * kWidth);
+  for (size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i % 251);
+  std::vector<float> output(input.size());
+  size_t before = 0;
+  for (uint32_t round = 0; round < 1000; ++round) {
+    // Eight lengths of each link, in all combinations.
+    int32_t sizes[kLinks][2];
+    for (uint32_t link = 0; link < kLinks; ++link) {
+      sizes[link][0] = static_cast<int32_t>(100 - 20 * link - (round >> (3 * link)) % 8);
+      sizes[link][1] = kWidth;
+    }
+    hal::Request request;
+    const auto set = [](void* data, size_t bytes) {
+      hal::Argument argument;
+      argument.kind = hal::Argument::Kind::kPointer;
+      argument.pointer = data;
+      argument.length = bytes;
+      return argument;
+    };
+    request.inputs = {set(input.data(), input.size() * sizeof(float))};
+    for (auto& link : sizes) request.inputs.push_back(set(link, sizeof link));
+    request.outputs = {set(output.data(), output.size() * sizeof(float))};
+    const auto execution = (*prepared)->createExecution(std::move(request));
+    ASSERT_TRUE(execution) << execution.error().toString();
+    const hal::ExecutionResult result = (*execution)->compute({});
+    ASSERT_TRUE(result.status) << result.status.error().toString();
+    const auto rows = static_cast<uint32_t>(sizes[kLinks - 1][0]);
+    ASSERT_EQ(result.outputShapes[0].dimensions, graph::Dimensions({rows, kWidth}));
+    ASSERT_TRUE(std::equal(output.begin(), output.begin() + size_t{rows} * kWidth, input.begin()));
+    if (round == 100) before = ::mallinfo2().uordblks;
+  }
+  EXPECT_LE(::mallinfo2().uordblks, before + (size_t{512} << 10));
+}
+
 }  // namespace
 }  // namespace hearth::cpu

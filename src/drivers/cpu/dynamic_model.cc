@@ -18,6 +18,9 @@ namespace {
 // of its own.
 constexpr size_t kKeptShapes = 8;
 
+// By what factor fewer shapes are kept for each part behind a division.
+constexpr size_t kFewerShapes = 4;
+
 // How often a model is divided where shapes depend on values; what lies behind is interpreted. Each
 // division copies what is left of the model.
 constexpr unsigned kMostDivisions = 16;
@@ -36,17 +39,18 @@ bool areCompatible(const graph::Dimensions& given, const graph::Dimensions& infe
 
 DynamicModel::DynamicModel(std::shared_ptr<ModelFamily> family,
                            std::shared_ptr<const graph::Model> model, std::vector<uint32_t> numbers,
-                           unsigned depth)
+                           const PartLimits& limits)
     : family_(std::move(family)),
       model_(std::move(model)),
       numbers_(std::move(numbers)),
-      depth_(depth) {}
+      limits_(limits) {}
 
 std::shared_ptr<DynamicModel> DynamicModel::partOf(std::shared_ptr<ModelFamily> family,
                                                    std::shared_ptr<const graph::Model> part,
-                                                   std::vector<uint32_t> numbers, unsigned depth) {
+                                                   std::vector<uint32_t> numbers,
+                                                   const PartLimits& limits) {
   return std::shared_ptr<DynamicModel>(
-      new DynamicModel(std::move(family), std::move(part), std::move(numbers), depth));
+      new DynamicModel(std::move(family), std::move(part), std::move(numbers), limits));
 }
 
 Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
@@ -58,7 +62,7 @@ Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
   std::vector<uint32_t> numbers(model->main().operations.size());
   std::ranges::iota(numbers, 0u);
   const std::shared_ptr<DynamicModel> made =
-      partOf(family, std::move(model), std::move(numbers), 0);
+      partOf(family, std::move(model), std::move(numbers), {0, kKeptShapes});
   const Status prepared = made->prepareExpected(options);
   family->endPreparation();
   HEARTH_TRY(prepared);
@@ -127,9 +131,9 @@ Result<DynamicModel::Prepared> DynamicModel::makeFor(const Shapes& shapes) {
   if (planned) {
     member.prepared.planned = *std::move(planned);
   } else {
-    if (planned.error().code() != ErrorCode::kUnsupported || depth_ == kMostDivisions)
+    if (planned.error().code() != ErrorCode::kUnsupported || limits_.depth == kMostDivisions)
       return std::unexpected(std::move(planned.error()));
-    auto divided = CutModel::create(model_, shapes, family_, numbers_, depth_);
+    auto divided = CutModel::create(model_, shapes, family_, numbers_, restLimits());
     // What hinders the plan of the whole is the better reason.
     if (!divided)
       return std::unexpected(hal::isForInterpreter(divided.error()) ? std::move(planned.error())
@@ -143,12 +147,21 @@ Result<DynamicModel::Prepared> DynamicModel::makeFor(const Shapes& shapes) {
     dropped = std::move(member.prepared);
     return other->prepared;
   }
-  if (members_.size() == kKeptShapes) {
-    dropped = std::move(members_[1].prepared);
-    members_.erase(members_.begin() + 1);
+  if (members_.size() == limits_.keptShapes) {
+    const auto last = members_.begin() + (members_.size() > 1 ? 1 : 0);
+    dropped = std::move(last->prepared);
+    members_.erase(last);
   }
   members_.push_back(std::move(member));
   return members_.back().prepared;
+}
+
+PartLimits DynamicModel::restLimits() const {
+  // There is a rest for each tuple of shapes, and behind it perhaps another one.
+  const size_t kept = ops::hasUnknownInputs(*model_)
+                          ? std::max<size_t>(1, limits_.keptShapes / kFewerShapes)
+                          : limits_.keptShapes;
+  return {limits_.depth + 1, kept};
 }
 
 Result<std::shared_ptr<CpuPreparedModel>> DynamicModel::plan(const Shapes& shapes) {

@@ -37,10 +37,11 @@ class DynamicModel final : public hal::PreparedModel {
       std::shared_ptr<SavedSegments> saved = nullptr);
 
   // A part of a model of the family, which executions prepare. `numbers` are those of the part's
-  // operations in the whole of the family, `depth` is how often that was divided.
+  // operations in the whole of the family.
   static std::shared_ptr<DynamicModel> partOf(std::shared_ptr<ModelFamily> family,
                                               std::shared_ptr<const graph::Model> part,
-                                              std::vector<uint32_t> numbers, unsigned depth);
+                                              std::vector<uint32_t> numbers,
+                                              const PartLimits& limits);
 
   // Whether it has been prepared for any shapes.
   bool isPrepared() const;
@@ -70,13 +71,14 @@ class DynamicModel final : public hal::PreparedModel {
   };
 
   DynamicModel(std::shared_ptr<ModelFamily> family, std::shared_ptr<const graph::Model> model,
-               std::vector<uint32_t> numbers, unsigned depth);
+               std::vector<uint32_t> numbers, const PartLimits& limits);
 
   // Prepares for the shapes that are known or expected, if they are.
   Status prepareExpected(const hal::PrepareOptions& options);
   // The prepared model for these shapes, which is made where there is none.
   Result<Prepared> prepareFor(const Shapes& shapes);
   Result<Prepared> makeFor(const Shapes& shapes);
+  PartLimits restLimits() const;
   Result<std::shared_ptr<CpuPreparedModel>> plan(const Shapes& shapes);
   std::optional<Prepared> find(const Shapes& shapes);
   Result<std::shared_ptr<hal::InterpretedModel>> interpretedModel(const Error& reason);
@@ -86,10 +88,11 @@ class DynamicModel final : public hal::PreparedModel {
   const std::shared_ptr<ModelFamily> family_;
   const std::shared_ptr<const graph::Model> model_;
   const std::vector<uint32_t> numbers_;  // of the operations in the whole of the family
-  const unsigned depth_;
+  const PartLimits limits_;
 
   mutable base::Mutex mutex_;
-  std::vector<Member> members_;  // the first one made, then the others, the last used at the end
+  // The first one made, which stays where others may, then the others, the last used at the end.
+  std::vector<Member> members_;
   std::shared_ptr<hal::InterpretedModel> interpreted_;  // made when it is needed
   std::vector<Refused> refused_;                        // the last shapes that cannot be planned
   std::string cacheProblem_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -16,6 +17,12 @@
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
+
+// What a part of a model that was divided may keep.
+struct PartLimits {
+  unsigned depth = 0;     // how often the model was divided for this part
+  size_t keptShapes = 1;  // for how many tuples of shapes it stays prepared
+};
 
 // What the parts of a model with unknown shapes have in common: options, threads, the store, and
 // the packed weights. Of the parts with the same operations the first one that is prepared finds or

@@ -428,14 +428,25 @@ Result<std::unique_ptr<hal::Execution>> CpuPreparedModel::createExecution(hal::R
 }
 
 hal::StartReport CpuPreparedModel::startReport() const {
+  if (first_ != nullptr) return besideReport(first_->startReport());
   if (ahead_ != nullptr) ahead_->finish();
   if (save_ != nullptr) save_->finish();
   return reportNow();
 }
 
 hal::StartReport CpuPreparedModel::startReportSoFar() const {
+  if (first_ != nullptr) return besideReport(first_->startReportSoFar());
   // Before just-in-time packing ends the report would say little, so it waits for that.
   return packsAhead_ ? startReport() : reportNow();
+}
+
+// Beside another model the weights are as the other one found or packed them.
+hal::StartReport CpuPreparedModel::besideReport(hal::StartReport report) const {
+  const std::lock_guard lock(mutex_);
+  report.activationBytes = report_.activationBytes;
+  report.routedAround = report_.routedAround;
+  report.tuning = report_.tuning;
+  return report;
 }
 
 hal::StartReport CpuPreparedModel::reportNow() const {

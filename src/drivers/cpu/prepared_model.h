@@ -122,6 +122,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   bool addReferenceOnly(const std::vector<uint32_t>& operations);
   void setTuned(bool isTuned);
   hal::StartReport reportNow() const;
+  hal::StartReport besideReport(hal::StartReport report) const;
   std::shared_ptr<const KernelChoices> recalledChoices(const Plan& plan);
   Result<std::unique_ptr<ExecutionContext>> takeContext(
       std::span<const ExecutionContext::Buffer> inputs,
