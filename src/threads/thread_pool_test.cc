@@ -330,7 +330,7 @@ TEST(ThreadPool, WaitingWorkersUseNoProcessorTime) {
 }
 
 TEST(ThreadPool, DenormalsAreFlushedInTasksOnly) {
-#if defined(__SSE2__)
+#if defined(__SSE2__) || defined(__aarch64__)
   const auto pool = makePool(2);
   const auto survives = [] {
     volatile float tiny = std::numeric_limits<float>::denorm_min();
