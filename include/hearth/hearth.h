@@ -385,7 +385,7 @@ HEARTH_EXPORT hearth_status hearth_model_labels(const hearth_model* model, size_
                                                 const char* locale, char** labels,
                                                 hearth_error** error);
 // The bytes of a file that is packed behind the model. They belong to the model and end with it.
-// HEARTH_NOT_FOUND: there is none with that name. HEARTH_UNSUPPORTED: it is compressed.
+// HEARTH_NOT_FOUND: there is none with that name. HEARTH_UNSUPPORTED: it cannot be unpacked.
 HEARTH_EXPORT hearth_status hearth_model_packed_file(const hearth_model* model, const char* name,
                                                      const void** data, size_t* size,
                                                      hearth_error** error);

@@ -86,7 +86,7 @@ Json metadataJson(const tflite::ModelMetadata& metadata) {
   for (const tflite::PackedFile& file : metadata.packed)
     json["packed"].push_back(
         {{"name", file.name},
-         {"bytes", file.size},
+         {"bytes", file.plainSize},
          {"problem", file.problem.empty() ? Json(nullptr) : Json(file.problem)}});
   return json;
 }

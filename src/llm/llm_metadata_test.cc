@@ -5,9 +5,9 @@
 
 #include <array>
 
+#include "base/inflate.h"
 #include "llm/model_file.h"
 #include "llm/utf8.h"
-#include "llm/zlib_stream.h"
 
 namespace hearth::llm {
 namespace {
@@ -78,15 +78,16 @@ constexpr std::array<uint8_t, 16> kPacked = {0x78, 0x9c, 0xcb, 0x48, 0xcd, 0xc9,
                                              0xc8, 0x40, 0x27, 0x01, 0x68, 0x03, 0x08, 0xb1};
 
 TEST(ZlibStreamTest, StreamsAreUnpackedAndChecked) {
-  const auto text = unpackZlib(kPacked, 23);
+  const auto text = base::unpackZlib(kPacked, 23);
   ASSERT_TRUE(text) << text.error().toString();
   EXPECT_EQ(*text, "hello hello hello hello");
-  for (const size_t size : {0, 22, 24, 1 << 30}) EXPECT_FALSE(unpackZlib(kPacked, size)) << size;
-  EXPECT_FALSE(unpackZlib(std::span(kPacked).first(10), 23));
+  for (const size_t size : {0, 22, 24, 1 << 30})
+    EXPECT_FALSE(base::unpackZlib(kPacked, size)) << size;
+  EXPECT_FALSE(base::unpackZlib(std::span(kPacked).first(10), 23));
   for (size_t i = 2; i < kPacked.size(); ++i) {
     auto damaged = kPacked;
     damaged[i] ^= 1;
-    EXPECT_FALSE(unpackZlib(damaged, 23)) << i;
+    EXPECT_FALSE(base::unpackZlib(damaged, 23)) << i;
   }
 }
 

@@ -14,9 +14,9 @@
 
 #include "base/descriptor.h"
 #include "base/format.h"
+#include "base/inflate.h"
 #include "hearth/hearth.hpp"
 #include "llm/thrown.h"
-#include "llm/zlib_stream.h"
 
 namespace hearth::llm {
 namespace {
@@ -96,7 +96,7 @@ Result<std::string> unpackTokenizer(std::span<const uint8_t> section) {
   if (size > kMaxTokenizerBytes)
     return fail(ErrorCode::kBadData, "The tokenizer has {} bytes; at most {} are read.", size,
                 kMaxTokenizerBytes);
-  auto json = unpackZlib(section.subspan(kSizeBytes), size);
+  auto json = base::unpackZlib(section.subspan(kSizeBytes), size);
   if (!json)
     return std::unexpected(
         std::move(json.error()).addContext("while unpacking the section of the tokenizer"));

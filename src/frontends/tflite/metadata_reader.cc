@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/format.h"
 #include "frontends/tflite/container/zip_directory.h"
 #include "frontends/tflite/reader/file_view.h"
 #include "frontends/tflite/reader/text.h"
@@ -17,6 +18,8 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
+// Labels and vocabularies have some megabytes at most.
+constexpr uint64_t kMaxUnpackedBytes = uint64_t{64} << 20;
 constexpr std::string_view kMetadataName = "TFLITE_METADATA";
 // Real metadata has some kilobytes.
 constexpr uint64_t kMaxBytes = uint64_t{16} << 20;
@@ -259,6 +262,12 @@ ModelMetadata parseMetadata(Bytes bytes) {
   return Reader(bytes.size()).read(*metadata::GetModelMetadata(data));
 }
 
+std::string packedFileProblem(const Deflated& deflated) {
+  if (deflated.size <= kMaxUnpackedBytes) return "";
+  return base::formatText("It has {} bytes when it is unpacked; {} are the most.", deflated.size,
+                          kMaxUnpackedBytes);
+}
+
 ModelMetadata readMetadata(const FileView& file) {
   ModelMetadata model;
   if (const Bytes bytes = metadataBytes(file); !bytes.empty()) model = parseMetadata(bytes);
@@ -270,8 +279,12 @@ ModelMetadata readMetadata(const FileView& file) {
       model.problem = "The files behind the model are left out: " + parts.error().message();
     return model;
   }
-  for (Part& part : *parts)
-    model.packed.push_back({std::move(part.name), part.offset, part.size, std::move(part.problem)});
+  for (Part& part : *parts) {
+    if (part.deflated) part.problem = packedFileProblem(*part.deflated);
+    model.packed.push_back({std::move(part.name), part.offset, part.size,
+                            part.deflated ? part.deflated->size : part.size,
+                            std::move(part.problem)});
+  }
   return model;
 }
 

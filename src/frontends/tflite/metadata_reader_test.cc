@@ -176,9 +176,63 @@ TEST(MetadataReader, WorkIsProportionalToTheBytes) {
   EXPECT_LE(copied * sizeof(float), 8 * builder.GetSize() + (size_t{64} << 10));
 }
 
+// Five lines, "rose" and "tulip" in turn, and what deflating makes of them.
+const std::string kLines = "rose\ntulip\nrose\ntulip\nrose\n";
+const Bytes kDeflatedLines = {0x2b, 0xca, 0x2f, 0x4e, 0xe5, 0x2a, 0x29, 0xcd,
+                              0xc9, 0x2c, 0xe0, 0x2a, 0x42, 0x63, 0x02, 0x00};
+constexpr uint32_t kCrcOfLines = 0x53272a69;
+
+ZipMember deflatedLabels() {
+  return {.name = "labels.txt",
+          .bytes = kDeflatedLines,
+          .method = 8,
+          .plainSize = static_cast<uint32_t>(kLines.size()),
+          .crc = kCrcOfLines};
+}
+
+Result<std::string> labelsBehind(const ZipMember& member, const ZipOptions& options = {}) {
+  Bytes bytes = described(packed(classifier())).write();
+  const Bytes archive = zipOf({member}, {.isZip64 = options.isZip64, .offset = bytes.size()});
+  bytes.insert(bytes.end(), archive.begin(), archive.end());
+  HEARTH_ASSIGN(const auto opened, ModelFile::fromPool(poolOf(bytes)));
+  HEARTH_ASSIGN(const std::string first, opened->labels(0, ""));
+  HEARTH_ASSIGN(const std::span<const uint8_t> again, opened->packedFile("labels.txt"));
+  EXPECT_EQ(first, std::string(again.begin(), again.end()));
+  const ModelMetadata model = opened->metadata();
+  EXPECT_EQ(model.packed.at(0).plainSize, first.size());
+  EXPECT_EQ(model.packed.at(0).problem, "");
+  return first;
+}
+
+TEST(MetadataReader, DeflatedFilesAreUnpacked) {
+  EXPECT_EQ(labelsBehind(deflatedLabels()), kLines);
+  EXPECT_EQ(labelsBehind(deflatedLabels(), {.isZip64 = true}), kLines);
+}
+
+TEST(MetadataReader, DamagedDeflatedFilesAreRefused) {
+  const auto errorWith = [](auto change) {
+    ZipMember member = deflatedLabels();
+    change(member);
+    const auto labels = labelsBehind(member);
+    return labels ? "read" : labels.error().toString();
+  };
+  EXPECT_THAT(errorWith([](ZipMember& member) { member.crc ^= 1; }), HasSubstr("checksum"));
+  for (const uint32_t size : {0u, 26u, 28u, 16'000u})
+    EXPECT_THAT(errorWith([&](ZipMember& member) { member.plainSize = size; }),
+                HasSubstr("do not hold"));
+  EXPECT_THAT(errorWith([&](ZipMember& member) { member.plainSize = 60u << 20; }),
+              HasSubstr("cannot hold"));
+  EXPECT_THAT(errorWith([&](ZipMember& member) { member.plainSize = UINT32_MAX - 1; }),
+              HasSubstr("are the most"));
+  EXPECT_THAT(errorWith([&](ZipMember& member) { member.flags = 1; }), HasSubstr("encrypted"));
+  // The last byte has no more than the rest of the end code, all zeros.
+  for (size_t size = 0; size + 1 < kDeflatedLines.size(); ++size)
+    EXPECT_NE(errorWith([&](ZipMember& member) { member.bytes.resize(size); }), "read") << size;
+}
+
 TEST(MetadataReader, CompressedFilesSaySo) {
   const Bytes bytes =
-      withFiles(described(packed(classifier())).write(), {{"labels.txt", bytesOf("xxxx"), 8}});
+      withFiles(described(packed(classifier())).write(), {{"labels.txt", bytesOf("xxxx"), 12}});
   const auto opened = ModelFile::fromPool(poolOf(bytes));
   ASSERT_TRUE(opened);
   EXPECT_THAT((*opened)->metadata().packed[0].problem, HasSubstr("compressed"));

@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
 #include "base/format.h"
+#include "base/inflate.h"
+#include "base/mutex.h"
 #include "base/trace.h"
 #include "frontends/tflite/container/container.h"
 #include "frontends/tflite/container/zip_directory.h"
@@ -30,6 +34,30 @@ class ModelFile::Contents {
  public:
   explicit Contents(FileView file) : view(std::move(file)) {}
   FileView view;
+
+  // A deflated file behind the model, which is kept. Thread-safe.
+  Result<std::span<const uint8_t>> unpacked(std::string_view name, std::span<const uint8_t> packed,
+                                            const Deflated& deflated) const {
+    const auto bytesOf = [](const std::string& text) {
+      return std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+    };
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto found = unpacked_.find(name);
+      if (found != unpacked_.end()) return bytesOf(found->second);
+    }
+    auto plain = base::unpackDeflated(packed, deflated.size, deflated.crc);
+    if (!plain)
+      return std::unexpected(
+          std::move(plain.error())
+              .addContext(base::formatText("while reading the file {} behind the model", name)));
+    const std::scoped_lock lock(mutex_);
+    return bytesOf(unpacked_.emplace(name, std::move(*plain)).first->second);
+  }
+
+ private:
+  mutable base::Mutex mutex_;
+  mutable std::map<std::string, std::string, std::less<>> unpacked_;
 };
 
 namespace {
@@ -308,10 +336,12 @@ Result<std::span<const uint8_t>> ModelFile::packedFile(std::string_view name) co
       names += (names.empty() ? "" : ", ") + part.name;
       continue;
     }
-    if (!part.problem.empty())
+    const std::string problem = part.deflated ? packedFileProblem(*part.deflated) : part.problem;
+    if (!problem.empty())
       return fail(ErrorCode::kUnsupported, "The file {} behind the model cannot be read: {}", name,
-                  part.problem);
-    return bytes.subspan(part.offset, part.size);
+                  problem);
+    const std::span<const uint8_t> packed = bytes.subspan(part.offset, part.size);
+    return part.deflated ? contents_->unpacked(name, packed, *part.deflated) : packed;
   }
   return fail(ErrorCode::kNotFound, "There is no file \"{}\" behind the model; there are: {}.",
               name, names.empty() ? "none" : names);

@@ -109,8 +109,8 @@ class ModelFile {
   ModelMetadata metadata() const;
 
   // The bytes of a file that is packed behind the model, valid as long as this. Errors: kNotFound
-  // with the names that there are, kUnsupported for a compressed file, kBadData for a damaged
-  // archive.
+  // with the names that there are, kUnsupported for a file that is encrypted, very large, or
+  // compressed by other means than deflation, kBadData for a damaged archive.
   Result<std::span<const uint8_t>> packedFile(std::string_view name) const;
   // The labels that the metadata has for output `index` of the first subgraph, one a line: those
   // in the language `locale` ("en", "en-US"), or the first ones if it is empty. Errors: kNotFound,

@@ -23,8 +23,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!file) return 0;
   const auto summary = (*file)->summary();
   if (summary.subgraphs.size() != (*file)->subgraphCount()) std::abort();
-  for (const auto& packed : (*file)->metadata().packed)
+  for (const auto& packed : (*file)->metadata().packed) {
     if (packed.offset > size || packed.size > size - packed.offset) std::abort();
+    const auto content = (*file)->packedFile(packed.name);
+    if (content && content->size() > (uint64_t{64} << 20)) std::abort();
+  }
   (void)(*file)->labels(0, "");
   constexpr size_t kMaxImports = 4;
   for (size_t i = 0; i < (*file)->subgraphCount() && i < kMaxImports; ++i) {

@@ -20,9 +20,10 @@ struct AssociatedFile {
 // A file of the archive behind the model.
 struct PackedFile {
   std::string name;
-  uint64_t offset = 0;  // from the begin of the model, in bytes
-  uint64_t size = 0;
-  std::string problem;  // why its bytes cannot be used, in a sentence; else empty
+  uint64_t offset = 0;     // from the begin of the model, in bytes
+  uint64_t size = 0;       // in the file
+  uint64_t plainSize = 0;  // unpacked
+  std::string problem;     // why its bytes cannot be used, in a sentence; else empty
 };
 
 struct BoundingBoxMetadata {

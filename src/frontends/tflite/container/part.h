@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,6 +20,12 @@ struct MetadataEntry {
   MetadataValue value;
 };
 
+// Of a part that is deflated: what it holds.
+struct Deflated {
+  uint64_t size = 0;  // in bytes
+  uint32_t crc = 0;
+};
+
 struct Part {
   std::string name;  // of a part of a part: "outer.task/inner.tflite"
   PartKind kind = PartKind::kOther;
@@ -27,6 +34,7 @@ struct Part {
   uint64_t size = 0;    // in the file, in bytes
   // Why the bytes cannot be used in place, in a sentence; else empty.
   std::string problem;
+  std::optional<Deflated> deflated;     // and nothing else, such as encrypted
   std::vector<MetadataEntry> metadata;  // in the file's order
 };
 

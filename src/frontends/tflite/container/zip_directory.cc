@@ -108,6 +108,7 @@ struct Member {
   uint16_t method = 0;
   uint64_t size = 0;  // in the archive
   uint64_t plainSize = 0;
+  uint32_t crc = 0;     // of the plain bytes
   uint64_t header = 0;  // offset of the local header
 };
 
@@ -164,6 +165,7 @@ Result<Member> readRecord(Bytes records, uint64_t* at) {
   member.name = cleanText(member.rawName);
   member.flags = numberAt<uint16_t>(records, *at + 8);
   member.method = numberAt<uint16_t>(records, *at + 10);
+  member.crc = numberAt<uint32_t>(records, *at + 16);
   member.size = numberAt<uint32_t>(records, *at + 20);
   member.plainSize = numberAt<uint32_t>(records, *at + 24);
   member.header = numberAt<uint32_t>(records, *at + 42);
@@ -215,6 +217,8 @@ Result<Part> memberPart(Bytes archive, const Member& member) {
   part.name = member.name;
   part.type = typeOf(member);
   part.problem = problemOf(member);
+  if (member.method == kDeflated && (member.flags & kEncrypted) == 0)
+    part.deflated = {.size = member.plainSize, .crc = member.crc};
   if (!part.problem.empty() && part.name.ends_with(".tflite")) part.kind = PartKind::kModel;
   return part;
 }

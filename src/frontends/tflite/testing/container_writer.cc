@@ -43,9 +43,9 @@ constexpr uint16_t kZip64Field = 1;
 
 // Writes sizes in the form of the local header and of the directory; `offset` is in the directory
 // only.
-void putSizes(Record* to, uint64_t size, bool isZip64) {
-  const uint32_t shown = isZip64 ? kElsewhere : static_cast<uint32_t>(size);
-  to->put(shown).put(shown);
+void putSizes(Record* to, uint64_t size, uint64_t plainSize, bool isZip64) {
+  to->put(isZip64 ? kElsewhere : static_cast<uint32_t>(size));
+  to->put(isZip64 ? kElsewhere : static_cast<uint32_t>(plainSize));
 }
 
 }  // namespace
@@ -58,25 +58,27 @@ std::vector<uint8_t> zipOf(const std::vector<ZipMember>& members, const ZipOptio
     const uint64_t size = member.bytes.size();
     // As in MediaPipe's writer, gaps lie before the headers and not in their extra fields.
     Record local64;
-    if (options.isZip64) local64.put(kZip64Field).put(uint16_t{16}).put(size).put(size);
+    if (options.isZip64)
+      local64.put(kZip64Field).put(uint16_t{16}).put(member.plainSize.value_or(size)).put(size);
     while ((archive.size() + kLocalHeaderSize + member.name.size() + local64.size()) %
                options.alignment !=
            0)
       archive.zeros(1);
     const uint64_t offset = options.offset + archive.size();
     archive.put(0x04034b50u).put(uint16_t{45}).put(member.flags).put(member.method);
-    archive.put(uint32_t{0}).put(uint32_t{0});  // time and check sum
-    putSizes(&archive, size, options.isZip64);
+    const uint64_t plainSize = member.plainSize.value_or(size);
+    archive.put(uint32_t{0}).put(member.crc);  // time and check sum
+    putSizes(&archive, size, plainSize, options.isZip64);
     archive.put(static_cast<uint16_t>(member.name.size()));
     archive.put(static_cast<uint16_t>(local64.size()));
     archive.text(member.name).append(local64.bytes()).append(member.bytes);
 
     Record directory64;
     if (options.isZip64)
-      directory64.put(kZip64Field).put(uint16_t{24}).put(size).put(size).put(offset);
+      directory64.put(kZip64Field).put(uint16_t{24}).put(plainSize).put(size).put(offset);
     directory.put(0x02014b50u).put(uint16_t{45}).put(uint16_t{45});
-    directory.put(member.flags).put(member.method).put(uint32_t{0}).put(uint32_t{0});
-    putSizes(&directory, size, options.isZip64);
+    directory.put(member.flags).put(member.method).put(uint32_t{0}).put(member.crc);
+    putSizes(&directory, size, plainSize, options.isZip64);
     directory.put(static_cast<uint16_t>(member.name.size()));
     directory.put(static_cast<uint16_t>(directory64.size()));
     directory.zeros(10);  // comment, disk and attributes

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,9 @@ struct ZipMember {
   std::vector<uint8_t> bytes;  // as they are stored in the archive
   uint16_t method = 0;         // 0 = stored, 8 = deflated
   uint16_t flags = 0;
+  std::optional<uint32_t> plainSize =
+      {};  // of what a compressed member holds; else that of `bytes`
+  uint32_t crc = 0;
 };
 
 struct ZipOptions {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "llm/zlib_stream.h"
+#include "base/inflate.h"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@
 #include <stb/stb_image.h>
 #pragma GCC diagnostic pop
 
-namespace hearth::llm {
+namespace hearth::base {
 namespace {
 
 constexpr size_t kHeaderBytes = 2;
@@ -46,11 +46,52 @@ uint32_t adler32(std::string_view text) {
   return high << 16 | low;
 }
 
+// The remainders of single bytes, by the polynomial 0x04c11db7 with its bits reversed.
+constexpr std::array<uint32_t, 256> makeCrcTable() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < table.size(); ++byte) {
+    uint32_t rest = byte;
+    for (int bit = 0; bit < CHAR_BIT; ++bit)
+      rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0xedb88320 : 0);
+    table[byte] = rest;
+  }
+  return table;
+}
+
+constexpr std::array<uint32_t, 256> kCrcTable = makeCrcTable();
+
+// Whether so many bytes may hold `size` bytes, all within the numbers of the decoder.
+bool mayHold(std::span<const uint8_t> deflated, size_t size) {
+  return deflated.size() <= INT_MAX && size <= INT_MAX && size / kMaxRatio <= deflated.size();
+}
+
 }  // namespace
 
+uint32_t crc32(std::string_view text) {
+  uint32_t rest = UINT32_MAX;
+  for (const char c : text)
+    rest = (rest >> CHAR_BIT) ^ kCrcTable[(rest ^ static_cast<uint8_t>(c)) & 255];
+  return ~rest;
+}
+
+Result<std::string> unpackDeflated(std::span<const uint8_t> deflated, size_t size, uint32_t crc) {
+  if (!mayHold(deflated, size))
+    return fail(ErrorCode::kBadData, "{} deflated bytes cannot hold {} bytes.", deflated.size(),
+                size);
+  std::string text(size, '\0');
+  const int made = stbi_zlib_decode_noheader_buffer(text.data(), static_cast<int>(size),
+                                                    reinterpret_cast<const char*>(deflated.data()),
+                                                    static_cast<int>(deflated.size()));
+  if (made < 0 || static_cast<size_t>(made) != size)
+    return fail(ErrorCode::kBadData, "The deflated bytes are damaged, or do not hold {} bytes.",
+                size);
+  if (crc32(text) != crc)
+    return fail(ErrorCode::kBadData, "The checksum of the deflated bytes is wrong.");
+  return text;
+}
+
 Result<std::string> unpackZlib(std::span<const uint8_t> stream, size_t size) {
-  if (stream.size() < kHeaderBytes + kChecksumBytes || stream.size() > INT_MAX || size > INT_MAX ||
-      size / kMaxRatio > stream.size())
+  if (stream.size() < kHeaderBytes + kChecksumBytes || !mayHold(stream, size))
     return fail(ErrorCode::kBadData, "{} bytes of a zlib stream cannot hold {} bytes.",
                 stream.size(), size);
   std::string text(size, '\0');
@@ -70,4 +111,4 @@ Result<std::string> unpackZlib(std::span<const uint8_t> stream, size_t size) {
   return text;
 }
 
-}  // namespace hearth::llm
+}  // namespace hearth::base
