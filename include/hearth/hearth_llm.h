@@ -20,6 +20,12 @@ extern "C" {
 // A file with its tokenizer. Thread-safe.
 typedef struct hearth_llm_model hearth_llm_model;
 
+// Whether marked beginnings of texts are kept in the weight store, and taken from it.
+typedef enum hearth_llm_prefixes {
+  HEARTH_LLM_PREFIXES_MARKED = 0,  // where `compile` lets the weight store be read and written
+  HEARTH_LLM_PREFIXES_OFF = 1,
+} hearth_llm_prefixes;
+
 // How a model is opened. The caller may free the options, and all that they point to, after the
 // call.
 typedef struct hearth_llm_options {
@@ -32,7 +38,7 @@ typedef struct hearth_llm_options {
   // The most tokens that the text of a session may have; 0 = what the file says, or else as many
   // as the model has room for.
   uint32_t context;
-  uint32_t padding;  // 0
+  int32_t prefixes;  // hearth_llm_prefixes
 } hearth_llm_options;
 
 // The default values as an initialiser.
@@ -130,6 +136,13 @@ HEARTH_EXPORT hearth_status hearth_llm_session_append(hearth_llm_session* sessio
 HEARTH_EXPORT hearth_status hearth_llm_session_replace(hearth_llm_session* session,
                                                        const int32_t* tokens, size_t count,
                                                        size_t* reused, hearth_error** error);
+// Marks the first `count` tokens as a beginning that other texts have, too, such as the system's
+// message: a later session, of any process, finds what was computed of it in the weight store
+// (docs/language-models.md). It is written when an answer has ended, and when the session is freed.
+// A change of these tokens takes the mark away. The scores are the same with the store and without.
+// HEARTH_BAD_DATA: there are fewer tokens.
+HEARTH_EXPORT hearth_status hearth_llm_session_mark_prefix(hearth_llm_session* session,
+                                                           size_t count, hearth_error** error);
 // Drops all tokens but the first `count`. HEARTH_BAD_DATA: there are fewer.
 HEARTH_EXPORT hearth_status hearth_llm_session_rewind(hearth_llm_session* session, size_t count,
                                                       hearth_error** error);
@@ -146,6 +159,7 @@ typedef struct hearth_llm_statistics {
   size_t size;
   uint64_t prefilled_tokens;  // computed several at once
   uint64_t decoded_tokens;    // computed one by one
+  uint64_t stored_tokens;     // of marked beginnings, found in the weight store
   double prefill_ms;
   double decode_ms;
 } hearth_llm_statistics;

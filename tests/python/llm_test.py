@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -45,6 +46,18 @@ class LlmTest(unittest.TestCase):
         self.assertEqual(answer.ending, "stop")
         self.assertGreater(answer.first_token_ms, 0)
         self.assertIn("5 messages", repr(chat))
+
+    def testTheMessageOfTheSystemIsKept(self):
+        system = "You answer in one short sentence, and you know all about bridges and towers."
+        texts, stored = [], []
+        with tempfile.TemporaryDirectory() as store:
+            for prefixes in (True, True, False):
+                chat = hearth.llm.Model(path(), store=store, prefixes=prefixes).chat(system=system)
+                texts.append(str(chat.send(QUESTION, max_tokens=12, temperature=0)))
+                stored.append(chat.session.statistics["stored_tokens"])
+        self.assertEqual(len(set(texts)), 1, texts)
+        self.assertEqual(stored[::2], [0, 0])
+        self.assertGreater(stored[1], 10)
 
     def testAForkKnowsNothingOfTheOther(self):
         chat = self.model.chat()

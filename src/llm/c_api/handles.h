@@ -20,6 +20,8 @@
 #include "llm/compiled_model.h"
 #include "llm/generation.h"
 #include "llm/model_file.h"
+#include "llm/model_identity.h"
+#include "llm/prefix_cache.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
 #include "llm/thrown.h"
@@ -29,7 +31,9 @@ namespace hearth::llm::c_api {
 // What the handles of one model share. Thread-safe.
 class OpenModel {
  public:
-  OpenModel(ModelFile file, std::string chatTemplate, CompileOptions compile, size_t context);
+  // `identity` is absent where no prefixes are kept.
+  OpenModel(ModelFile file, std::string chatTemplate, CompileOptions compile, size_t context,
+            std::optional<ModelIdentity> identity);
 
   const LlmMetadata& metadata() const { return file_.metadata; }
   const Tokenizer& tokenizer() const { return *file_.tokenizer; }
@@ -40,8 +44,13 @@ class OpenModel {
   // Compiled at the first call; another thread's call waits for it. Errors: those of opening the
   // model and of CompiledModel::create(), after which another call tries again.
   Result<std::shared_ptr<const CompiledModel>> compiled() const;
+  // The store of prefixes, opened at the first call; null where there is none, or none that can be
+  // used: answers are the same without it. To be called when the model is compiled.
+  std::shared_ptr<const PrefixCache> prefixes() const;
 
  private:
+  Result<std::shared_ptr<const PrefixCache>> openPrefixes() const;
+
   ModelFile file_;
   std::string chatTemplate_;
   CompileOptions compile_;
@@ -49,6 +58,8 @@ class OpenModel {
   mutable std::mutex mutex_;
   mutable std::optional<ChatPrompt> prompt_;
   mutable std::shared_ptr<const CompiledModel> compiled_;
+  mutable std::optional<ModelIdentity> identity_;  // until the store is opened
+  mutable std::shared_ptr<const PrefixCache> prefixes_;
 };
 
 // What a session's handle and those of its answers share.
@@ -56,6 +67,15 @@ struct OpenSession {
   std::shared_ptr<const OpenModel> model;
   std::unique_ptr<Session> session;
   const void* answer = nullptr;  // the one that is being generated
+  bool hasPrefixes = false;      // whether the session uses the store, or has tried to
+
+  ~OpenSession() { keep(); }
+
+  // Writes what was computed of a marked beginning. Another process computes it where that fails.
+  void keep() {
+    base::logged("Keeping the beginning of a text",
+                 [&] { static_cast<void>(session->keepPrefix()); });
+  }
 };
 
 // One answer. Session, sampler and hook live as long as it.
@@ -69,7 +89,9 @@ struct OpenAnswer {
   // Whether the session is this answer's alone.
   bool isOpen() const { return session->answer == this; }
   void close() {
-    if (isOpen()) session->answer = nullptr;
+    if (!isOpen()) return;
+    session->answer = nullptr;
+    session->keep();
   }
 };
 

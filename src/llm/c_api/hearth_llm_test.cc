@@ -4,10 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -368,6 +370,52 @@ TEST_F(HearthLlmTest, WhatIsWrongIsSaid) {
   EXPECT_THAT(errors_.sentence(), HasSubstr("signature"));
 }
 
+// What one session has computed of a marked beginning, another one finds.
+TEST_F(HearthLlmTest, MarkedBeginningsAreKept) {
+  const std::string store =
+      ::testing::TempDir() + "hearth-llm-prefixes-" + std::to_string(getpid());
+  hearth_compile_options compile = HEARTH_COMPILE_OPTIONS_INIT;
+  compile.store = store.c_str();
+  hearth_llm_options options = HEARTH_LLM_OPTIONS_INIT;
+  options.compile = &compile;
+  std::vector<int32_t> text = tokenize(
+      "<|im_start|>You are a careful assistant who knows a lot about trees, rivers, mountains and "
+      "the people who live near them, and answers in one short sentence.",
+      HEARTH_LLM_PARSE_SPECIAL);
+  const size_t marked = text.size();
+  const std::vector<int32_t> question = tokenize(" What is a birch?");
+  text.insert(text.end(), question.begin(), question.end());
+  std::vector<std::vector<float>> scores;
+  std::vector<uint64_t> stored;
+  for (const int32_t prefixes :
+       {HEARTH_LLM_PREFIXES_MARKED, HEARTH_LLM_PREFIXES_MARKED, HEARTH_LLM_PREFIXES_OFF}) {
+    options.prefixes = prefixes;
+    hearth_llm_model* model = nullptr;
+    ASSERT_EQ(hearth_llm_open(path_->c_str(), &options, &model, errors_.out()), HEARTH_OK)
+        << errors_.sentence();
+    hearth_llm_session* session = nullptr;
+    ASSERT_EQ(hearth_llm_session_create(model, &session, errors_.out()), HEARTH_OK)
+        << errors_.sentence();
+    ASSERT_EQ(hearth_llm_session_append(session, text.data(), text.size(), nullptr), HEARTH_OK);
+    EXPECT_EQ(hearth_llm_session_mark_prefix(session, text.size() + 1, nullptr), HEARTH_BAD_DATA);
+    ASSERT_EQ(hearth_llm_session_mark_prefix(session, marked, nullptr), HEARTH_OK);
+    const float* made = nullptr;
+    size_t count = 0;
+    ASSERT_EQ(hearth_llm_session_scores(session, 0, &made, &count, nullptr), HEARTH_OK);
+    scores.emplace_back(made, made + count);
+    hearth_llm_statistics statistics{};
+    statistics.size = sizeof(statistics);
+    ASSERT_EQ(hearth_llm_session_statistics(session, &statistics, nullptr), HEARTH_OK);
+    stored.push_back(statistics.stored_tokens);
+    hearth_llm_session_free(session);
+    hearth_llm_model_free(model);
+  }
+  EXPECT_EQ(stored, (std::vector<uint64_t>{0, marked, 0}));
+  EXPECT_EQ(scores[1], scores[0]);
+  EXPECT_EQ(scores[2], scores[0]);
+  std::filesystem::remove_all(store);
+}
+
 TEST(HearthLlmNullTest, NullPointersAreErrors) {
   hearth_llm_model* model = nullptr;
   hearth_llm_session* session = nullptr;
@@ -401,6 +449,7 @@ TEST(HearthLlmNullTest, NullPointersAreErrors) {
   EXPECT_EQ(hearth_llm_session_replace(nullptr, nullptr, 0, nullptr, nullptr),
             HEARTH_UNEXPECTED_NULL);
   EXPECT_EQ(hearth_llm_session_rewind(nullptr, 0, nullptr), HEARTH_UNEXPECTED_NULL);
+  EXPECT_EQ(hearth_llm_session_mark_prefix(nullptr, 0, nullptr), HEARTH_UNEXPECTED_NULL);
   EXPECT_EQ(hearth_llm_session_scores(nullptr, 0, &scores, &count, nullptr),
             HEARTH_UNEXPECTED_NULL);
   EXPECT_EQ(hearth_llm_session_statistics(nullptr, nullptr, nullptr), HEARTH_UNEXPECTED_NULL);

@@ -28,8 +28,10 @@ hearth_status hearth_llm_session_create(const hearth_llm_model* model, hearth_ll
     if (session == nullptr) return nullArgument("session");
     HEARTH_ASSIGN(auto compiled, model->model->compiled());
     HEARTH_ASSIGN(auto made, Session::create(std::move(compiled), model->model->context()));
-    *session = new hearth_llm_session{
-        std::make_shared<OpenSession>(OpenSession{model->model, std::move(made)})};
+    auto open = std::make_shared<OpenSession>();
+    open->model = model->model;
+    open->session = std::move(made);
+    *session = new hearth_llm_session{std::move(open)};
     return {};
   });
 }
@@ -44,8 +46,11 @@ hearth_status hearth_llm_session_fork(const hearth_llm_session* session, hearth_
     if (session == nullptr) return nullArgument("session");
     if (fork == nullptr) return nullArgument("fork");
     HEARTH_ASSIGN(auto made, session->open->session->fork());
-    *fork = new hearth_llm_session{
-        std::make_shared<OpenSession>(OpenSession{session->open->model, std::move(made)})};
+    auto open = std::make_shared<OpenSession>();
+    open->model = session->open->model;
+    open->session = std::move(made);
+    open->hasPrefixes = session->open->hasPrefixes;
+    *fork = new hearth_llm_session{std::move(open)};
     return {};
   });
 }
@@ -81,6 +86,22 @@ hearth_status hearth_llm_session_replace(hearth_llm_session* session, const int3
   });
 }
 
+hearth_status hearth_llm_session_mark_prefix(hearth_llm_session* session, size_t count,
+                                             hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (session == nullptr) return nullArgument("session");
+    OpenSession& open = *session->open;
+    HEARTH_TRY(requireNoAnswer(open));
+    if (count != 0 && !open.hasPrefixes) {
+      open.hasPrefixes = true;
+      // Models whose caches cannot be kept are computed.
+      if (auto prefixes = open.model->prefixes())
+        static_cast<void>(open.session->usePrefixes(std::move(prefixes)));
+    }
+    return open.session->markPrefix(count);
+  });
+}
+
 hearth_status hearth_llm_session_rewind(hearth_llm_session* session, size_t count,
                                         hearth_error** error) {
   return guarded(error, [&]() -> Status {
@@ -110,9 +131,10 @@ hearth_status hearth_llm_session_statistics(const hearth_llm_session* session,
   return guarded(error, [&]() -> Status {
     if (session == nullptr) return nullArgument("session");
     const Session::Counts& counts = session->open->session->counts();
-    return fillSized(statistics,
-                     hearth_llm_statistics{sizeof(hearth_llm_statistics), counts.prefilled,
-                                           counts.decoded, counts.prefillMs, counts.decodeMs});
+    return fillSized(
+        statistics,
+        hearth_llm_statistics{sizeof(hearth_llm_statistics), counts.prefilled, counts.decoded,
+                              counts.stored, counts.prefillMs, counts.decodeMs});
   });
 }
 

@@ -51,7 +51,7 @@ class _CompileOptions(_Structure):
 class _Options(_Structure):
     _fields_ = [("size", ctypes.c_size_t), ("compile", ctypes.POINTER(_CompileOptions)),
                 ("tokenizer", ctypes.c_char_p), ("chat_template", ctypes.c_char_p),
-                ("context", ctypes.c_uint32), ("padding", ctypes.c_uint32)]
+                ("context", ctypes.c_uint32), ("prefixes", ctypes.c_int32)]
 
 
 class _AnswerOptions(_Structure):
@@ -64,8 +64,8 @@ class _AnswerOptions(_Structure):
 
 class _Statistics(_Structure):
     _fields_ = [("size", ctypes.c_size_t), ("prefilled_tokens", ctypes.c_uint64),
-                ("decoded_tokens", ctypes.c_uint64), ("prefill_ms", ctypes.c_double),
-                ("decode_ms", ctypes.c_double)]
+                ("decoded_tokens", ctypes.c_uint64), ("stored_tokens", ctypes.c_uint64),
+                ("prefill_ms", ctypes.c_double), ("decode_ms", ctypes.c_double)]
 
 
 class _AnswerReport(_Structure):
@@ -196,12 +196,13 @@ class Model:
     """A language model with its tokenizer. The weights are read when the first session is made.
 
     `tokenizer`: path of a tokenizer.json in place of the file's own. `chat_template`: Jinja, in place
-    of the model's. `context`: the most tokens of a session; 0 = what the file says. The other options
-    are those of hearth.Model.compile().
+    of the model's. `context`: the most tokens of a session; 0 = what the file says. `prefixes`: keep
+    what is computed of marked beginnings in the store, for later processes. The other options are
+    those of hearth.Model.compile().
     """
 
-    def __init__(self, path, *, tokenizer=None, chat_template=None, context=0, threads=0,
-                 cache="default", store=None, store_bytes=0, weight_cache=None, device=None):
+    def __init__(self, path, *, tokenizer=None, chat_template=None, context=0, prefixes=True,
+                 threads=0, cache="default", store=None, store_bytes=0, weight_cache=None, device=None):
         if cache not in _CACHES:
             raise InvalidArgument(f"cache is {cache!r}. It may be {', '.join(map(repr, _CACHES))}.")
         compile = _CompileOptions(
@@ -213,7 +214,7 @@ class Model:
         options = _Options(
             compile=ctypes.pointer(compile), tokenizer=_path(tokenizer),
             chat_template=None if chat_template is None else _utf8(chat_template, "chat_template"),
-            context=_number("context", context, (1 << 32) - 1))
+            context=_number("context", context, (1 << 32) - 1), prefixes=0 if prefixes else 1)
         self._handle = ctypes.c_void_p()
         _library.call("open", os.fsencode(path), ctypes.byref(options), ctypes.byref(self._handle))
         _owned(self, "model", self._handle)
@@ -324,6 +325,13 @@ class Session:
             _library.call("session_replace", self._handle, *_array(tokens), ctypes.byref(reused))
         return reused.value
 
+    def mark_prefix(self, count):
+        """Marks the first `count` tokens as a beginning that other texts have, too: later sessions, of
+        any process, find what was computed of it in the store."""
+        with self._lock:
+            _library.call("session_mark_prefix", self._handle,
+                          ctypes.c_size_t(_number("count", count, (1 << 63) - 1)))
+
     def rewind(self, count):
         """Drops all tokens but the first `count`."""
         with self._lock:
@@ -360,8 +368,8 @@ class Session:
 
     @property
     def statistics(self):
-        """What has been computed: a dict with prefilled_tokens, decoded_tokens, prefill_ms and
-        decode_ms."""
+        """What has been computed: a dict with prefilled_tokens, decoded_tokens, stored_tokens,
+        prefill_ms and decode_ms."""
         made = _Statistics()
         with self._lock:
             _library.call("session_statistics", self._handle, ctypes.byref(made))
@@ -520,12 +528,21 @@ class Chat:
         if self._answer is not None:
             self._answer.close()
         messages = [*self.messages, {"role": "user", "content": text}]
-        self.reused_tokens = self.session.replace(self.session.model.prompt_tokens(messages))
+        tokens = self.session.model.prompt_tokens(messages)
+        self.reused_tokens = self.session.replace(tokens)
+        if messages[0]["role"] == "system":
+            self.session.mark_prefix(self._commonTokens(tokens, messages[:1]))
         self._answer = self.session.answer(**options)
         self.messages = messages
         self._answer._end = lambda answer: self.messages.append({"role": "assistant",
                                                                  "content": answer})
         return self._answer
+
+    def _commonTokens(self, tokens, messages):
+        """How many tokens all conversations have that begin with these messages."""
+        begin = self.session.model.prompt_tokens(messages, answer=False)
+        differing = (i for i, (one, other) in enumerate(zip(begin, tokens)) if one != other)
+        return next(differing, min(len(begin), len(tokens)))
 
     # Of the last message's prompt: tokens that were computed before.
     reused_tokens = 0
