@@ -42,7 +42,7 @@ tflite::ModelWriter softmax() {
   return model;
 }
 
-// A classifier with labels in two languages, and a compressed file behind it.
+// A classifier with labels in two languages, and a file behind it that bzip2 compressed.
 Bytes flowers() {
   metadata::ModelMetadataT about;
   about.name = "flowers";
@@ -72,7 +72,7 @@ Bytes flowers() {
   Bytes bytes = model.write();
   const Bytes archive = tflite::zipOf({{"labels.txt", bytesOf("rose\ntulip\n")},
                                        {"namen.txt", bytesOf("Rose\nTulpe\n")},
-                                       {"notes.txt", bytesOf("\x03"), 8}},
+                                       {"notes.txt", bytesOf("\x03"), 12}},
                                       {.offset = bytes.size()});
   bytes.insert(bytes.end(), archive.begin(), archive.end());
   return bytes;
