@@ -383,14 +383,21 @@ Status Session::computeUpTo(size_t end, const StepLimits& limits) {
   return {};
 }
 
+Status Session::computeMarked(size_t end, const StepLimits& limits) {
+  if (computed_ == 0) takeStored(end);
+  return computeUpTo(end, limits);
+}
+
+Status Session::computePrefix(const StepLimits& limits) {
+  return computeMarked(mark_, limits);
+}
+
 Result<std::span<const float>> Session::logits(const StepLimits& limits) {
   if (tokens_.empty()) return fail(ErrorCode::kBadState, "The text is empty.");
   if (!hasLogits_) {
     // The last token is decoded, which gives the scores, even if it was computed before.
     const size_t last = tokens_.size() - 1;
-    const size_t marked = std::min(mark_, last);
-    if (computed_ == 0) takeStored(marked);
-    HEARTH_TRY(computeUpTo(marked, limits));
+    HEARTH_TRY(computeMarked(std::min(mark_, last), limits));
     HEARTH_TRY(computeUpTo(last, limits));
     HEARTH_TRY(compute(last, 1, 1, limits));
     computed_ = tokens_.size();

@@ -77,6 +77,8 @@ class Session {
   // from what follows, which gives the same numbers with a store and without. replace() and
   // rewind() forget the mark when they change these tokens. Error: kBadData when there are fewer.
   Status markPrefix(size_t count);
+  // Computes what is not computed yet of the marked beginning. Errors as of logits().
+  Status computePrefix(const StepLimits& limits = {});
   // Keeps what was computed of the marked beginning. Does nothing where that was found, is not
   // computed, or where no store is used. Errors: those of cache::PrefixStore::write().
   cache::StoreStatus keepPrefix();
@@ -97,6 +99,7 @@ class Session {
   explicit Session(std::shared_ptr<const CompiledModel> model);
   Status prepare(size_t context);
   Status compute(size_t begin, size_t count, size_t length, const StepLimits& limits);
+  Status computeMarked(size_t end, const StepLimits& limits);
   Status computeUpTo(size_t end, const StepLimits& limits);
   std::vector<Chunk> chunksUpTo(size_t end) const;
   void takeStored(size_t end);

@@ -77,14 +77,6 @@ class Chat {
   std::vector<llm::ChatMessage> messages_;
 };
 
-Outcome<std::string> templateText(const LanguageOptions& options) {
-  if (options.chatTemplate.empty()) return std::string();
-  // The messages one after the other, as they are.
-  if (options.chatTemplate == "none")
-    return std::string("{% for message in messages %}{{ message.content }}{% endfor %}");
-  return textOfArgument("@" + options.chatTemplate);
-}
-
 // A message for each line, up to the end of standard input.
 Outcome<void> talk(Chat* chat) {
   const bool isTerminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
@@ -111,13 +103,21 @@ Outcome<void> talk(Chat* chat) {
 
 }  // namespace
 
+Outcome<std::string> chatTemplateText(const LanguageOptions& options) {
+  if (options.chatTemplate.empty()) return std::string();
+  // The messages one after the other, as they are.
+  if (options.chatTemplate == "none")
+    return std::string("{% for message in messages %}{{ message.content }}{% endfor %}");
+  return textOfArgument("@" + options.chatTemplate);
+}
+
 Outcome<void> chatCommand(const LanguageOptions& options) {
   Watchdog watchdog(options.timeoutSeconds);
   std::string message;
   if (options.prompt) {
     HEARTH_ASSIGN(message, textOfArgument(options.prompt));
   }
-  HEARTH_ASSIGN(const std::string chatTemplate, templateText(options));
+  HEARTH_ASSIGN(const std::string chatTemplate, chatTemplateText(options));
   std::string system;
   if (options.system) {
     HEARTH_ASSIGN(system, textOfArgument(options.system));

@@ -9,6 +9,29 @@ constexpr uint32_t kMostThreads = 1024;
 constexpr size_t kMostTokens = size_t{1} << 24;
 constexpr float kHottest = 100;
 
+// How a model is made ready and how it takes text.
+void addModelOptions(CLI::App* app, LanguageOptions* options) {
+  app->add_option("--context", options->context,
+                  "The most tokens of prompt and answers (the model's)")
+      ->check(CLI::Range(size_t{1}, kMostTokens))
+      ->type_name("N");
+  app->add_flag("--special-tokens", options->hasSpecialTokens,
+                "Special tokens that are written in the text count as such");
+  app->add_option("--tokenizer", options->tokenizer,
+                  "A tokenizer.json in place of the model's own tokenizer")
+      ->type_name("FILE");
+  app->add_option("--threads", options->threads,
+                  "Threads to use (HEARTH_THREADS, else the device's choice)")
+      ->check(CLI::Range(0u, kMostThreads))
+      ->type_name("N");
+}
+
+void addTemplate(CLI::App* app, LanguageOptions* options) {
+  app->add_option("--template", options->chatTemplate,
+                  "A file with the chat template, or none (the model's)")
+      ->type_name("FILE");
+}
+
 void addGeneration(CLI::App* app, LanguageOptions* options) {
   app->add_option("--max-tokens", options->maxTokens,
                   "The most tokens of an answer (as many as the context has room for)")
@@ -32,19 +55,7 @@ void addGeneration(CLI::App* app, LanguageOptions* options) {
   app->add_option("--stop", options->stops, "A text that ends the answer; may be repeated")
       ->allow_extra_args(false)
       ->type_name("TEXT");
-  app->add_option("--context", options->context,
-                  "The most tokens of prompt and answers (the model's)")
-      ->check(CLI::Range(size_t{1}, kMostTokens))
-      ->type_name("N");
-  app->add_flag("--special-tokens", options->hasSpecialTokens,
-                "Special tokens that are written in the text count as such");
-  app->add_option("--tokenizer", options->tokenizer,
-                  "A tokenizer.json in place of the model's own tokenizer")
-      ->type_name("FILE");
-  app->add_option("--threads", options->threads,
-                  "Threads to use (HEARTH_THREADS, else the device's choice)")
-      ->check(CLI::Range(0u, kMostThreads))
-      ->type_name("N");
+  addModelOptions(app, options);
   app->add_option(
          "--prefix-store", options->prefixStore,
          "What of a prompt later starts need not compute again: off, marked (what --system "
@@ -67,9 +78,7 @@ CLI::App* addChatCommand(CLI::App* app, LanguageOptions* options) {
           ->type_name("TEXT");
   chat->add_option("--system", options->system, "What the model is told first, or @FILE")
       ->type_name("TEXT");
-  chat->add_option("--template", options->chatTemplate,
-                   "A file with the chat template, or none (the model's)")
-      ->type_name("FILE");
+  addTemplate(chat, options);
   addGeneration(chat, options);
   chat->get_option("--json")->needs(prompt);
   return chat;
@@ -88,6 +97,39 @@ CLI::App* addCompleteCommand(CLI::App* app, LanguageOptions* options) {
       ->type_name("TEXT");
   addGeneration(complete, options);
   return complete;
+}
+
+CLI::App* addCachePrefixesCommand(CLI::App* cache, PrefixesOptions* options) {
+  CLI::App* const prefixes = cache->add_subcommand(
+      "prefixes", "Look after what was computed of the beginnings of prompts");
+  prefixes->require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, PrefixesAction action) {
+    CLI::App* const command = prefixes->add_subcommand(name, help);
+    command
+        ->add_option("--store", options->language.store.path,
+                     "Folder of the weight store (HEARTH_STORE)")
+        ->type_name("DIR");
+    command->add_flag("--json", options->language.isJson, "Print one JSON object");
+    command->callback([options, action] { options->action = action; });
+    return command;
+  };
+  add("ls", "List the stored prefixes", PrefixesAction::kList);
+  CLI::App* const remove = add("rm", "Remove stored prefixes", PrefixesAction::kRemove);
+  remove->add_option("PREFIX", options->prefixes, "Beginnings of keys, or models' file names");
+  remove->add_flag("--all", options->isAll, "All prefixes");
+  CLI::App* const warm =
+      add("warm", "Compute a prefix now, so that the next start finds it", PrefixesAction::kWarm);
+  LanguageOptions& language = options->language;
+  warm->add_option("MODEL", language.model, kLanguageModelHelp)->required();
+  CLI::Option* const system =
+      warm->add_option("--system", language.system, "A system prompt for hearth chat, or @FILE")
+          ->type_name("TEXT");
+  warm->add_option("--prefix", language.prefix, "A prefix for hearth complete, or @FILE")
+      ->type_name("TEXT")
+      ->excludes(system);
+  addModelOptions(warm, &language);
+  addTemplate(warm, &language);
+  return prefixes;
 }
 
 CLI::App* addTokenizeCommand(CLI::App* app, TokenizeOptions* options) {

@@ -12,6 +12,8 @@ namespace hearth::tools {
 // share with `hearth run`, options of the store and --timeout, is left to the caller.
 CLI::App* addChatCommand(CLI::App* app, LanguageOptions* options);
 CLI::App* addCompleteCommand(CLI::App* app, LanguageOptions* options);
+// `cache`: the command that it is a part of.
+CLI::App* addCachePrefixesCommand(CLI::App* cache, PrefixesOptions* options);
 CLI::App* addTokenizeCommand(CLI::App* app, TokenizeOptions* options);
 
 }  // namespace hearth::tools

@@ -11,6 +11,8 @@ namespace hearth::tools {
 Outcome<void> chatCommand(const LanguageOptions& options);
 // Continues a text.
 Outcome<void> completeCommand(const LanguageOptions& options);
+// Lists, removes or computes what the store of prefixes holds.
+Outcome<void> cachePrefixesCommand(const PrefixesOptions& options);
 // Shows a text's tokens.
 Outcome<void> tokenizeCommand(const TokenizeOptions& options);
 

@@ -35,6 +35,16 @@ struct LanguageOptions {
   bool isJson = false;
 };
 
+enum class PrefixesAction { kList, kRemove, kWarm };
+
+// The options of `hearth cache prefixes`.
+struct PrefixesOptions {
+  PrefixesAction action = PrefixesAction::kList;
+  LanguageOptions language;           // list and remove: only those of the store
+  std::vector<std::string> prefixes;  // remove: beginnings of keys, or models' file names
+  bool isAll = false;                 // remove
+};
+
 struct TokenizeOptions {
   std::string model;  // or a tokenizer.json
   std::optional<std::string> text;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/language_session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -138,6 +139,27 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
     std::cerr << base::formatText(
         "hearth: The answer ends early: the context of {} tokens is full.\n", session_->context());
   return answer;
+}
+
+Result<std::vector<int32_t>> LanguageSession::promptTokens(const std::string& text,
+                                                           llm::SpecialTokens special) const {
+  HEARTH_ASSIGN(const std::vector<int32_t> own, tokenizer().encode(text, special));
+  std::vector<int32_t> tokens = startTokens_;
+  if (own.size() >= tokens.size() && std::equal(tokens.begin(), tokens.end(), own.begin()))
+    tokens.clear();
+  tokens.insert(tokens.end(), own.begin(), own.end());
+  return tokens;
+}
+
+Outcome<size_t> LanguageSession::keep(const std::vector<int32_t>& tokens) {
+  HEARTH_TRY(session_->replace(tokens));
+  HEARTH_TRY(mark(tokens.size()));
+  if (prefixProblem_.empty()) {
+    HEARTH_TRY(session_->computePrefix());
+    if (const auto kept = session_->keepPrefix(); !kept) prefixProblem_ = kept.error().message;
+  }
+  if (!prefixProblem_.empty()) return std::unexpected(Failure(kExitFailure, prefixProblem_));
+  return session_->counts().stored;
 }
 
 void LanguageSession::showStats(const Answer& answer) const {

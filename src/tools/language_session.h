@@ -25,6 +25,9 @@ namespace hearth::tools {
 // those of PrefixStore::open() and cache::StoreOptions::fromTexts().
 cache::StoreResult<std::shared_ptr<cache::PrefixStore>> openPrefixStore(const StoreFlags& flags);
 
+// The template that the options name in place of the model's; empty = none.
+Outcome<std::string> chatTemplateText(const LanguageOptions& options);
+
 class LanguageSession {
  public:
   // Reads the file and makes the model ready. `options` and `watchdog` must outlive the session.
@@ -33,8 +36,10 @@ class LanguageSession {
 
   const llm::LlmMetadata& metadata() const { return file_.metadata; }
   const llm::Tokenizer& tokenizer() const { return *file_.tokenizer; }
-  // Tokens that stand before a text; empty where the model has none.
-  const std::vector<int32_t>& startTokens() const { return startTokens_; }
+  // The tokens of a text with the model's start in front, which a text that begins with it itself
+  // does not get twice. Errors: those of llm::Tokenizer::encode().
+  Result<std::vector<int32_t>> promptTokens(const std::string& text,
+                                            llm::SpecialTokens special) const;
 
   struct Answer {
     std::string text;
@@ -52,6 +57,10 @@ class LanguageSession {
   // returns true.
   Outcome<Answer> answer(const std::vector<int32_t>& prompt, size_t marked, bool isShown,
                          const std::function<bool()>& isCancelled);
+
+  // Computes these tokens and keeps them in the store of prefixes. Returns how many were there.
+  // Fails where they cannot be kept.
+  Outcome<size_t> keep(const std::vector<int32_t>& tokens);
 
   // Writes figures of an answer to standard error.
   void showStats(const Answer& answer) const;

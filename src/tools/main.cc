@@ -363,6 +363,9 @@ int runMain(int argc, char** argv) {
   for (const char* name : {"explain", "warm"})
     addCustomOperators(cacheApp->get_subcommand(name), &customOperators);
 
+  PrefixesOptions prefixes;
+  CLI::App* const prefixesApp = addCachePrefixesCommand(cacheApp, &prefixes);
+
   ConformanceOptions conformance;
   CLI::App* conformanceApp =
       app.add_subcommand("conformance", "Run NNAPI test vectors on a device");
@@ -399,6 +402,8 @@ int runMain(int argc, char** argv) {
       outcome = completeCommand(complete);
     else if (*tokenizeApp)
       outcome = tokenizeCommand(tokenize);
+    else if (*prefixesApp)
+      outcome = cachePrefixesCommand(prefixes);
     else if (*cacheApp)
       outcome = cacheCommand(cache);
     else if (*serveApp)

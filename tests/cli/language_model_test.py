@@ -108,6 +108,32 @@ class LanguageModelTest(DataTest):
         again = ask("Where is book 3?")
         self.assertEqual((again["stored_tokens"], again["text"]), (0, without["text"]))
 
+    def testStoredPrefixesAreMadeListedAndRemoved(self):
+        store = ("--store", self.folder / "store")
+        self.assertEqual(self.json("cache", "prefixes", "ls", *store)["prefixes"], [])
+        long = " ".join(f"Rule {number}: be brief." for number in range(24))
+        for text in (long, long + " Be kind.", "Be kind."):
+            made = self.answer("cache", "prefixes", "warm", self.model, "--system", text, *store)
+        self.assertEqual(made["stored_tokens"], 0)
+        listed = self.json("cache", "prefixes", "ls", *store)
+        self.assertEqual(len(listed["prefixes"]), 3)
+        self.assertEqual({prefix["model"] for prefix in listed["prefixes"]}, {self.model.name})
+        # The first 128 tokens of the long ones are kept once.
+        self.assertGreater(sum(prefix["bytes"] for prefix in listed["prefixes"]), listed["bytes_on_disk"])
+        answer = self.answer("chat", self.model, "--system", long, "--prompt", "Hello", "--max-tokens", 2, *store)
+        shortest, middle, longest = sorted(listed["prefixes"], key=lambda prefix: prefix["tokens"])
+        self.assertEqual(answer["stored_tokens"], middle["tokens"])
+        self.assertEqual(made["tokens"], shortest["tokens"])
+        self.assertEqual(self.json("cache", "prefixes", "rm", longest["key"][:12], *store)["prefixes"], 1)
+        again = self.answer("cache", "prefixes", "warm", self.model, "--system", long, *store)
+        self.assertEqual(again["stored_tokens"], middle["tokens"])
+        self.assertIn(self.model.name, self.succeed("cache", "prefixes", "ls", *store))
+        self.refuse(1, "cache", "prefixes", "rm", "0123456789", *store)
+        self.refuse(2, "cache", "prefixes", "rm", *store)
+        self.refuse(2, "cache", "prefixes", "warm", self.model, *store)
+        self.assertEqual(self.json("cache", "prefixes", "rm", "--all", *store),
+                         {"prefixes": 2, "bytes_left": 0})
+
     def testAPrefixIsKeptAndThePromptIsNot(self):
         store = self.folder / "store"
         prefix = "".join(f"{number}, " for number in range(60))
