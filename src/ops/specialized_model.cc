@@ -124,9 +124,15 @@ class Specializer {
     for (size_t k = 0; k < states_.size(); ++k) {
       graph::Operand& operand = main.operands[k];
       const State& state = states_[k];
-      if (operand.isConstant() || !operand.hasValue() || graph::isScalar(operand.type) ||
-          operand.lifetime == Lifetime::kSubgraph || !state.isKnown)
+      if (operand.isConstant() || !operand.hasValue() || operand.lifetime == Lifetime::kSubgraph)
         continue;
+      // Scalars have no shape. The result of RANK is one.
+      if (graph::isScalar(operand.type)) {
+        if (state.isDerived && operand.lifetime == Lifetime::kTemporary)
+          setConstant(&operand, state.value);
+        continue;
+      }
+      if (!state.isKnown) continue;
       if (std::ranges::contains(state.dimensions, 0u)) continue;  // 0 means that it is unknown
       operand.dimensions = state.dimensions;
       operand.isRankZeroTensor = state.dimensions.empty();

@@ -115,6 +115,24 @@ TEST(SpecializedModelTest, WhatFollowsFromShapesIsAConstant) {
   EXPECT_TRUE(validateOperations(model));
 }
 
+// The dimensions of FILL are an input, so its shape depends on values; what it fills with is known.
+TEST(SpecializedModelTest, ScalarsThatFollowFromShapesAreConstants) {
+  Builder builder;
+  const uint32_t x = builder.input({2, 5, 3});
+  const uint32_t dimensions = builder.add(OperandType::kTensorInt32, {2}, Lifetime::kSubgraphInput);
+  const uint32_t rank = builder.temporary(OperandType::kInt32);
+  const uint32_t filled = builder.output(OperandType::kTensorInt32);
+  builder.operation(OperationType::kRank, {x}, {rank});
+  builder.operation(OperationType::kFill, {dimensions, rank}, {filled});
+  const auto made = specializePartly(builder.model(), std::vector<Dimensions>{{2, 5, 3}, {2}});
+  ASSERT_TRUE(made) << made.error().toString();
+  EXPECT_THAT(made->operations, ElementsAre(1u));
+  EXPECT_THAT(made->open, ElementsAre(0u));
+  ASSERT_TRUE(made->model->main().operands[rank].isConstant());
+  EXPECT_THAT(integersOf(*made->model, rank), ElementsAre(3));
+  EXPECT_TRUE(graph::validate(*made->model));
+}
+
 TEST(SpecializedModelTest, TheSameOperationsAreLeftForAllShapes) {
   Flatten flatten;
   const graph::Model& model = flatten.builder.model();
