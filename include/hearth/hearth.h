@@ -171,6 +171,7 @@ typedef enum hearth_type {
   HEARTH_TYPE_BOOL = 12,       // one byte, 0 or 1
   HEARTH_TYPE_INT4 = 13,       // two elements in a byte, the first in the low half
   HEARTH_TYPE_COMPLEX64 = 14,  // two float32, the real and the imaginary part
+  HEARTH_TYPE_STRING = 15,     // any bytes; 8 bytes stand for them: see hearth_execution_string
 } hearth_type;
 
 // An input or output. Elements lie in row-major order without gaps.
@@ -636,6 +637,14 @@ HEARTH_EXPORT hearth_status hearth_execution_set_input(hearth_execution* executi
                                                        const void* data, size_t bytes,
                                                        const uint32_t* dimensions, size_t rank,
                                                        hearth_error** error);
+// Sets the strings of an input of HEARTH_TYPE_STRING, which only this function sets: `count` of
+// them, in row-major order. They are copied. String i has lengths[i] bytes of any values; if
+// `lengths` is NULL, each string ends with a zero. `dimensions` as above. HEARTH_BAD_DATA: `count`
+// is not the number of elements, or the input has another type. HEARTH_OUT_OF_MEMORY: all strings
+// of the process would take more than half of the machine's memory.
+HEARTH_EXPORT hearth_status hearth_execution_set_input_strings(
+    hearth_execution* execution, size_t index, const char* const* strings, const size_t* lengths,
+    size_t count, const uint32_t* dimensions, size_t rank, hearth_error** error);
 // Binds the caller's memory to an output, under the rules of hearth_execution_set_input. An input
 // and an output may share memory, as for a cache that a model reads and writes: the run updates it
 // in place if the model allows that, and otherwise copies the input first. `bytes` must be at least
@@ -663,6 +672,15 @@ HEARTH_EXPORT hearth_status hearth_execution_start(hearth_execution* execution, 
 HEARTH_EXPORT hearth_status hearth_execution_output_shape(const hearth_execution* execution,
                                                           size_t index, uint32_t* dimensions,
                                                           size_t* rank, hearth_error** error);
+
+// The string for which an element of an output of HEARTH_TYPE_STRING stands after a run. `element`
+// are its 8 bytes (a uint64_t); 0 is the empty string. *text has *bytes bytes of any values and a
+// zero behind them, and belongs to the execution until its next run. Elements have no meaning but
+// this one. HEARTH_NOT_FOUND: the last run has no such string. HEARTH_BAD_STATE: a run is in
+// flight.
+HEARTH_EXPORT hearth_status hearth_execution_string(const hearth_execution* execution,
+                                                    uint64_t element, const char** text,
+                                                    size_t* bytes, hearth_error** error);
 
 // Sets the state tensors back to their initial values.
 HEARTH_EXPORT hearth_status hearth_execution_reset_state(hearth_execution* execution,

@@ -119,6 +119,8 @@ inline const char* typeName(hearth_type type) {
       return "int4";
     case HEARTH_TYPE_COMPLEX64:
       return "complex64";
+    case HEARTH_TYPE_STRING:
+      return "string";
   }
   return "unknown";
 }
@@ -142,6 +144,7 @@ inline size_t typeSize(hearth_type type) {
     case HEARTH_TYPE_INT64:
     case HEARTH_TYPE_UINT64:
     case HEARTH_TYPE_COMPLEX64:
+    case HEARTH_TYPE_STRING:
       return 8;
     case HEARTH_TYPE_INT4:
       return 0;
@@ -297,6 +300,27 @@ class Execution {
   template <typename T>
   void setOutput(size_t index, std::vector<T>& data) {
     setOutput(index, data.data(), data.size() * sizeof(T));
+  }
+
+  // The strings of an input of HEARTH_TYPE_STRING, in row-major order. They are copied.
+  void setInputStrings(size_t index, const std::vector<std::string>& strings,
+                       const std::vector<uint32_t>& dimensions = {}) {
+    std::vector<const char*> texts;
+    std::vector<size_t> lengths;
+    for (const std::string& text : strings) {
+      texts.push_back(text.data());
+      lengths.push_back(text.size());
+    }
+    detail::call(hearth_execution_set_input_strings, get(), index, texts.data(), lengths.data(),
+                 strings.size(), dimensions.empty() ? nullptr : dimensions.data(),
+                 dimensions.size());
+  }
+  // The string of an element of an output of HEARTH_TYPE_STRING, whose elements are uint64_t.
+  std::string string(uint64_t element) const {
+    const char* text = nullptr;
+    size_t bytes = 0;
+    detail::call(hearth_execution_string, get(), element, &text, &bytes);
+    return std::string(text, bytes);
   }
 
   void run() { detail::call(hearth_execution_run, get(), uint64_t{0}); }

@@ -20,6 +20,19 @@ hearth::hal::Argument pointerArgument(const void* data, size_t bytes) {
   return argument;
 }
 
+Status setInput(hearth_execution* execution, size_t index, const void* data, size_t bytes,
+                const uint32_t* dimensions, size_t rank) {
+  if (dimensions == nullptr && rank != 0) return nullArgument("dimensions");
+  hearth::hal::Argument argument = pointerArgument(data, bytes);
+  const auto& inputs = execution->signature->inputs;
+  if (dimensions != nullptr) {
+    argument.dimensions.assign(dimensions, dimensions + rank);
+  } else if (index < inputs.size() && inputs[index].byteSize == 0) {
+    argument.dimensions = inputs[index].defaultDimensions;
+  }
+  return execution->execution->setInput(index, std::move(argument));
+}
+
 }  // namespace
 
 extern "C" {
@@ -31,7 +44,9 @@ hearth_status hearth_execution_create(const hearth_compilation* compilation,
     if (execution == nullptr) return nullArgument("execution");
     HEARTH_ASSIGN(auto made,
                   hearth::runtime::Execution::create(compilation->signature->compilation));
-    *execution = new hearth_execution{compilation->signature, std::move(made)};
+    auto handle = std::make_unique<hearth_execution>(compilation->signature, std::move(made));
+    handle->inputStrings.resize(compilation->signature->inputs.size());
+    *execution = handle.release();
     return {};
   });
 }
@@ -46,15 +61,39 @@ hearth_status hearth_execution_set_input(hearth_execution* execution, size_t ind
                                          size_t rank, hearth_error** error) {
   return guarded(error, [&]() -> Status {
     if (execution == nullptr) return nullArgument("execution");
-    if (dimensions == nullptr && rank != 0) return nullArgument("dimensions");
-    hearth::hal::Argument argument = pointerArgument(data, bytes);
-    if (dimensions != nullptr) {
-      argument.dimensions.assign(dimensions, dimensions + rank);
-    } else if (index < execution->signature->inputs.size() &&
-               execution->signature->inputs[index].byteSize == 0) {
-      argument.dimensions = execution->signature->inputs[index].defaultDimensions;
+    const auto& inputs = execution->signature->inputs;
+    if (index < inputs.size() && inputs[index].type == HEARTH_TYPE_STRING)
+      return fail(ErrorCode::kBadData,
+                  "Input {} \"{}\" is of strings, which hearth_execution_set_input_strings sets.",
+                  index, inputs[index].name);
+    return setInput(execution, index, data, bytes, dimensions, rank);
+  });
+}
+
+hearth_status hearth_execution_set_input_strings(hearth_execution* execution, size_t index,
+                                                 const char* const* strings, const size_t* lengths,
+                                                 size_t count, const uint32_t* dimensions,
+                                                 size_t rank, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (execution == nullptr) return nullArgument("execution");
+    if (strings == nullptr && count != 0) return nullArgument("strings");
+    if (index < execution->inputStrings.size() &&
+        execution->signature->inputs[index].type != HEARTH_TYPE_STRING)
+      return fail(ErrorCode::kBadData, "Input {} \"{}\" is not of strings.", index,
+                  execution->signature->inputs[index].name);
+    auto made = std::make_unique<hearth::api::InputStrings>();
+    made->elements.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      if (strings[i] == nullptr) return nullArgument("strings[i]");
+      HEARTH_ASSIGN(const hearth::memory::StringHandle element,
+                    made->scope.put(lengths != nullptr ? std::string_view(strings[i], lengths[i])
+                                                       : std::string_view(strings[i])));
+      made->elements.push_back(element);
     }
-    return execution->execution->setInput(index, std::move(argument));
+    HEARTH_TRY(setInput(execution, index, made->elements.data(),
+                        made->elements.size() * sizeof made->elements[0], dimensions, rank));
+    execution->inputStrings[index] = std::move(made);
+    return {};
   });
 }
 
@@ -101,6 +140,19 @@ hearth_status hearth_execution_output_shape(const hearth_execution* execution, s
                   index, shape.size(), room);
     if (dimensions == nullptr && !shape.empty()) return nullArgument("dimensions");
     std::copy(shape.begin(), shape.end(), dimensions);
+    return {};
+  });
+}
+
+hearth_status hearth_execution_string(const hearth_execution* execution, uint64_t element,
+                                      const char** text, size_t* bytes, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (execution == nullptr) return nullArgument("execution");
+    if (text == nullptr) return nullArgument("text");
+    if (bytes == nullptr) return nullArgument("bytes");
+    HEARTH_ASSIGN(const std::string_view found, execution->execution->string(element));
+    *text = found.data();
+    *bytes = found.size();
     return {};
   });
 }

@@ -66,6 +66,8 @@ Result<hearth_type> publicType(graph::OperandType type) {
       return HEARTH_TYPE_INT4;
     case OperandType::kTensorComplex64:
       return HEARTH_TYPE_COMPLEX64;
+    case OperandType::kTensorString:
+      return HEARTH_TYPE_STRING;
     case OperandType::kModel:
       break;
   }

@@ -69,9 +69,21 @@ struct hearth_compilation {
   std::shared_ptr<const hearth::api::CompiledSignature> signature;
 };
 
+namespace hearth::api {
+
+// The value of an input of strings.
+struct InputStrings {
+  memory::StringScope scope;
+  std::vector<memory::StringHandle> elements;
+};
+
+}  // namespace hearth::api
+
 struct hearth_execution {
   std::shared_ptr<const hearth::api::CompiledSignature> signature;
   std::shared_ptr<hearth::runtime::Execution> execution;
+  // By input; null for those of other types. Outlives the execution's arguments.
+  std::vector<std::unique_ptr<hearth::api::InputStrings>> inputStrings = {};
 };
 
 struct hearth_event {

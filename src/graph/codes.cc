@@ -34,6 +34,7 @@ constexpr OperandTypeInfo kOperandTypes[] = {
     {OperandType::kTensorUint32, "TENSOR_UINT32", 0, 4, false},
     {OperandType::kTensorInt4, "TENSOR_INT4", 0, 0, false},
     {OperandType::kTensorComplex64, "TENSOR_COMPLEX64", 0, 8, false},
+    {OperandType::kTensorString, "TENSOR_STRING", 0, 8, false},
 };
 
 // The position of a type in the table: NNAPI's come first, then the extension's, both without gaps.
@@ -210,6 +211,11 @@ constexpr OperationTypeInfo kOperationTypes[] = {
     {OperationType::kRandomStandardNormal, "RANDOM_STANDARD_NORMAL", 0},
     {OperationType::kMultinomial, "MULTINOMIAL", 0},
     {OperationType::kSparseToDense, "SPARSE_TO_DENSE", 0},
+    {OperationType::kStringConstant, "STRING_CONSTANT", 0},
+    {OperationType::kHashtableFind, "HASHTABLE_FIND", 0},
+    {OperationType::kWhitespaceTokenizer, "WHITESPACE_TOKENIZER", 0},
+    {OperationType::kNgrams, "NGRAMS", 0},
+    {OperationType::kRaggedTensorToTensor, "RAGGED_TENSOR_TO_TENSOR", 0},
 };
 
 }  // namespace

@@ -52,6 +52,7 @@ enum class OperandType : int32_t {
   kTensorUint32 = tfliteExtensionCode(5),
   kTensorInt4 = tfliteExtensionCode(6),
   kTensorComplex64 = tfliteExtensionCode(7),  // real and imaginary part, each a float32
+  kTensorString = tfliteExtensionCode(8),     // a memory::StringHandle
 };
 
 enum class OperationType : int32_t {
@@ -218,6 +219,11 @@ enum class OperationType : int32_t {
   kRandomStandardNormal = tfliteExtensionCode(52),
   kMultinomial = tfliteExtensionCode(53),
   kSparseToDense = tfliteExtensionCode(54),
+  kStringConstant = tfliteExtensionCode(55),
+  kHashtableFind = tfliteExtensionCode(56),
+  kWhitespaceTokenizer = tfliteExtensionCode(57),
+  kNgrams = tfliteExtensionCode(58),
+  kRaggedTensorToTensor = tfliteExtensionCode(59),
 };
 
 inline constexpr bool isDriverCode(OperandType type) {

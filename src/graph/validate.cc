@@ -104,6 +104,10 @@ Status validateQuantization(const Operand& operand) {
 }
 
 Status validateConstant(const Model& model, const Operand& operand) {
+  if (operand.type == OperandType::kTensorString)
+    return fail(ErrorCode::kBadData,
+                "The operand {} is a constant; STRING_CONSTANT makes tensors of strings.",
+                describe(operand));
   HEARTH_ASSIGN(const uint64_t bytes, byteSize(operand));
   const DataLocation& location = operand.location;
   if (bytes != location.length)

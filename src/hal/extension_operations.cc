@@ -10,6 +10,7 @@
 namespace hearth::hal {
 namespace {
 
+using graph::OperandType;
 using graph::OperationType;
 
 // Says which operations of a model a device cannot take.
@@ -29,8 +30,7 @@ class MissingExtensions {
       reason = reasonAgainst(static_cast<int32_t>(operation.type));
     for (const auto* list : {&operation.inputs, &operation.outputs})
       for (const uint32_t index : *list)
-        if (reason.empty() && graph::isDriverCode(subgraph.operands[index].type))
-          reason = reasonAgainst(static_cast<int32_t>(subgraph.operands[index].type));
+        if (reason.empty()) reason = reasonAgainst(subgraph.operands[index].type);
     return reason;
   }
 
@@ -44,6 +44,12 @@ class MissingExtensions {
   }
 
  private:
+  std::string reasonAgainst(OperandType type) const {
+    if (type == OperandType::kTensorString && !isKnown(kStringExtensionName))
+      return "The device is outside this process, which strings do not leave.";
+    return graph::isDriverCode(type) ? reasonAgainst(static_cast<int32_t>(type)) : "";
+  }
+
   bool isKnown(std::string_view name) const {
     return std::ranges::find(known_, name) != known_.end();
   }
@@ -64,13 +70,20 @@ bool hasCustom(const graph::Subgraph& subgraph) {
          subgraph.operations.end();
 }
 
+bool hasStrings(const graph::Subgraph& subgraph) {
+  return std::ranges::find(subgraph.operands, OperandType::kTensorString, &graph::Operand::type) !=
+         subgraph.operands.end();
+}
+
 }  // namespace
 
 void leaveOutExtensionOperations(const Device& device, const graph::Model& model,
                                  std::vector<OperationSupport>* support) {
   const std::vector<graph::Operation>& operations = model.main().operations;
   if (support->size() != operations.size()) return;
-  if (model.extensions.empty() && std::ranges::none_of(model.subgraphs, hasCustom)) return;
+  if (model.extensions.empty() && std::ranges::none_of(model.subgraphs, hasCustom) &&
+      std::ranges::none_of(model.subgraphs, hasStrings))
+    return;
   const MissingExtensions missing(model, device.supportedExtensions());
   const std::string nested = missing.reasonAgainstNested();
   for (size_t i = 0; i < operations.size(); ++i) {

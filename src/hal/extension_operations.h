@@ -16,6 +16,11 @@ namespace hearth::hal {
 // for each of them in supportedOperations().
 inline constexpr std::string_view kCustomExtensionName = "hearth.custom";
 
+// The extension of operations with strings, whose elements mean something in one process and one
+// copy of the library only (memory/string_heap.h). The devices of the runtime's own library name
+// it.
+inline constexpr std::string_view kStringExtensionName = "hearth.strings";
+
 // Takes out of a device's answer the operations of extensions that the device does not name, those
 // with operands of such an extension, and control flow when a subgraph has such an operation.
 void leaveOutExtensionOperations(const Device& device, const graph::Model& model,

@@ -95,5 +95,24 @@ TEST(ExtensionOperationsTest, OnlyDevicesWithTheExtensionGetItsOperationsAndOper
   }
 }
 
+TEST(ExtensionOperationsTest, StringsStayInTheProcess) {
+  graph::Model model;
+  graph::Subgraph& main = model.subgraphs.emplace_back();
+  main.operands.emplace_back().type = graph::OperandType::kTensorString;
+  main.operands.emplace_back().type = graph::OperandType::kTensorFloat32;
+  main.operations.push_back({OperationType::kReshape, {0}, {0}, ""});
+  main.operations.push_back({OperationType::kReshape, {1}, {1}, ""});
+  const auto answerOf = [&](std::vector<std::string> extensions) {
+    const EagerDevice device(std::move(extensions));
+    std::vector<OperationSupport> support(2, {true, "", ""});
+    leaveOutExtensionOperations(device, model, &support);
+    EXPECT_TRUE(support[1].supported);
+    return support[0].reason;
+  };
+  EXPECT_EQ(answerOf({"hearth.tflite", "hearth.strings"}), "");
+  EXPECT_EQ(answerOf({"hearth.tflite"}),
+            "The device is outside this process, which strings do not leave.");
+}
+
 }  // namespace
 }  // namespace hearth::hal

@@ -108,6 +108,7 @@ HostedDevice::State HostedDevice::state() const {
 std::vector<std::string> HostedDevice::supportedExtensions() const {
   std::vector<std::string> extensions = link_->device().extensions;
   std::erase(extensions, hal::kCustomExtensionName);
+  std::erase(extensions, hal::kStringExtensionName);
   return extensions;
 }
 

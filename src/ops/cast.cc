@@ -24,6 +24,9 @@ constexpr TypeSet kCastTensors = kMovableTensors | OperandType::kTensorQuant8Sym
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
+  // A front end copies tensors of unknown shapes with it.
+  if (signature.isInputOfType(0, OperandType::kTensorString))
+    return signature.outputType(0, OperandType::kTensorString);
   HEARTH_TRY(signature.inputType(0, kCastTensors));
   return signature.outputType(0, kCastTensors);
 }

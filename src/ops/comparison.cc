@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER and GREATER_EQUAL (inputs: two tensors, broadcast).
-// Quantised inputs are compared as real numbers, whatever their scales.
+// Quantised inputs are compared as real numbers, whatever their scales. EQUAL and NOT_EQUAL compare
+// strings as well.
 #include <functional>
 
 #include "ops/broadcast.h"
@@ -20,7 +21,10 @@ constexpr TypeSet kComparable =
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, kComparable));
+  const bool isOfEquality =
+      signature.type() == OperationType::kEqual || signature.type() == OperationType::kNotEqual;
+  HEARTH_TRY(signature.inputType(
+      0, isOfEquality ? kComparable | OperandType::kTensorString : kComparable));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
   return signature.outputType(0, OperandType::kTensorBool8);
 }
@@ -44,7 +48,8 @@ Status execute(OperationContext& context) {
   const bool isSame = isSameQuantization(*a.operand, *b.operand);
   if (a.type() == OperandType::kTensorInt32) {
     compareStored<Compare, int32_t>(context);
-  } else if (a.type() == OperandType::kTensorInt64) {
+  } else if (a.type() == OperandType::kTensorInt64 || a.type() == OperandType::kTensorString) {
+    // Equal strings have one handle.
     compareStored<Compare, int64_t>(context);
   } else if (a.type() == OperandType::kTensorBool8 ||
              (a.type() == OperandType::kTensorQuant8Asymm && isSame)) {

@@ -59,7 +59,7 @@ void copyRequantized(const Tensor& input, const graph::Operand& output, int64_t 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, SIZE_MAX, 1));
   const size_t tensorCount = signature.inputCount() - 1;
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputType(0, kMovedTensors));
   for (size_t i = 0; i < tensorCount; ++i) {
     HEARTH_TRY(signature.inputTypeLike(i, 0));
     HEARTH_TRY(signature.inputRank(i, 1, kMaximumRank));

@@ -21,6 +21,10 @@ Status requireConstant(const Signature& signature, size_t index, TypeSet type) {
 }
 
 Status requireTensor(const Signature& signature, const graph::Operand& operand) {
+  if (operand.type == OperandType::kTensorString)
+    return fail(ErrorCode::kUnsupported,
+                "An argument of {} is {}; operators of the program get no strings.",
+                signature.describe(), graph::describe(operand));
   if (!graph::isScalar(operand.type) && operand.type != OperandType::kModel) return {};
   return fail(ErrorCode::kBadData, "An argument of {} is {}, it must be a tensor.",
               signature.describe(), graph::describe(operand));

@@ -15,7 +15,7 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputType(0, kMovedTensors));
   HEARTH_TRY(signature.inputTypeLike(1, 0));
   HEARTH_TRY(signature.inputType(2, kIndexTensors));
   HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));

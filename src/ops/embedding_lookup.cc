@@ -19,7 +19,7 @@ Status validateTypes(const Signature& signature) {
   if (!signature.isInputOfType(1, kQuantizedWeights) || signature.outputCount() == 0 ||
       signature.output(0).type != OperandType::kTensorFloat32) {
     HEARTH_TRY(signature.counts(2, 1));
-    HEARTH_TRY(signature.inputType(1, kMovableTensors));
+    HEARTH_TRY(signature.inputType(1, kMovedTensors));
     HEARTH_TRY(signature.outputTypeLike(0, 1));
     return signature.outputQuantizationLike(0, 1);
   }

@@ -20,7 +20,7 @@ TypeSet valueTypes(OperandType type) {
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
   HEARTH_TRY(signature.inputTensor(0, kIndexTensors, 1, 1));
-  HEARTH_TRY(signature.outputType(0, kMovableTensors));
+  HEARTH_TRY(signature.outputType(0, kMovedTensors));
   return signature.inputType(1, valueTypes(signature.output(0).type));
 }
 

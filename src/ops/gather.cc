@@ -43,7 +43,7 @@ Result<GatherParameters> parse(const OperationContext& context) {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 4, 1));
-  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovedTensors, 1, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
   HEARTH_TRY(signature.inputType(2, kIndexTensors));
   HEARTH_TRY(signature.optionalInputType(3, OperandType::kInt32));

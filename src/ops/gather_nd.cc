@@ -15,7 +15,7 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovedTensors, 1, kMaximumRank));
   HEARTH_TRY(signature.inputTensor(1, kIndexTensors, 1, kMaximumRank));
   return signature.outputLike(0, 0);
 }

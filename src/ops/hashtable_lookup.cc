@@ -16,7 +16,7 @@ Status validate(const Signature& signature) {
   for (const size_t i : {0, 1}) {
     HEARTH_TRY(signature.inputTensor(i, OperandType::kTensorInt32, 1, 1));
   }
-  HEARTH_TRY(signature.inputTensor(2, kMovableTensors, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(2, kMovedTensors, 1, kMaximumRank));
   HEARTH_TRY(signature.outputTypeLike(0, 2));
   HEARTH_TRY(signature.outputQuantizationLike(0, 2));
   return signature.outputType(1, OperandType::kTensorQuant8Asymm);

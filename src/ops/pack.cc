@@ -25,7 +25,7 @@ Result<size_t> parseAxis(const OperationContext& context) {
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, SIZE_MAX, 1));
   HEARTH_TRY(signature.inputType(0, OperandType::kInt32));
-  HEARTH_TRY(signature.inputType(1, kMovableTensors));
+  HEARTH_TRY(signature.inputType(1, kMovedTensors));
   HEARTH_TRY(signature.outputTypeLike(0, 1));
   for (size_t i = 1; i < signature.inputCount(); ++i) {
     HEARTH_TRY(signature.inputTypeLike(i, 1));

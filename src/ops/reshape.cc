@@ -79,7 +79,7 @@ Status validate(const Signature& signature) {
   const bool isSqueeze = signature.type() == OperationType::kSqueeze;
   const bool isExpand = signature.type() == OperationType::kExpandDims;
   HEARTH_TRY(signature.counts(isSqueeze ? 1 : 2, 2, 1));
-  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovedTensors, 0, kMaximumRank));
   if (isExpand) {
     HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
   } else {

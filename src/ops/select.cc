@@ -19,7 +19,7 @@ namespace {
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
   HEARTH_TRY(signature.inputType(0, OperandType::kTensorBool8));
-  HEARTH_TRY(signature.inputType(1, kMovableTensors));
+  HEARTH_TRY(signature.inputType(1, kMovedTensors));
   HEARTH_TRY(signature.inputTypeLike(2, 1));
   return signature.outputTypeLike(0, 1);
 }
@@ -105,11 +105,12 @@ void selectBroadcast(const OperationContext& context, const Dimensions& dimensio
       });
 }
 
-// Calls visitor(std::type_identity<T>()) with a type of the size of an element. Complex numbers are
-// moved as integers.
+// Calls visitor(std::type_identity<T>()) with a type of the size of an element. Complex numbers
+// and strings are moved as integers.
 template <typename Visitor>
 Status visitMovedType(OperandType type, const Visitor& visitor) {
-  if (type == OperandType::kTensorComplex64) return visitor(std::type_identity<uint64_t>());
+  if (type == OperandType::kTensorComplex64 || type == OperandType::kTensorString)
+    return visitor(std::type_identity<uint64_t>());
   return visitElementType(type, visitor);
 }
 

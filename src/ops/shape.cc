@@ -11,7 +11,7 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputType(0, kMovedTensors));
   return signature.outputType(0, kIndexTensors);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 1));
-  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovedTensors, 0, kMaximumRank));
   for (const size_t i : {1, 2}) {
     HEARTH_TRY(signature.inputTensor(i, kIndexTensors, 1, 1));
   }

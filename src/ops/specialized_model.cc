@@ -30,6 +30,7 @@ bool isPure(OperationType type) {
     case OperationType::kRandomUniform:
     case OperationType::kRandomStandardNormal:
     case OperationType::kMultinomial:
+    case OperationType::kStringConstant:  // the handles of strings cannot be constants
       return false;
     default:
       return !graph::isDriverCode(type);
@@ -458,9 +459,10 @@ class Specializer {
   // Constants of other types are weights, which the driver folds in a way of its own.
   bool isWorthComputing(bool isDerived) const {
     const bool areSmall = std::ranges::all_of(context_.outputs, [&](const Tensor& output) {
-      return !output.isPresent ||
-             (output.type() != OperandType::kTensorInt4 && bytesOf(output) <= kMaximumValueBytes &&
-              bytesOf(output) != 0 && (isDerived || isOfIntegers(output.type())));
+      return !output.isPresent || (output.type() != OperandType::kTensorInt4 &&
+                                   output.type() != OperandType::kTensorString &&
+                                   bytesOf(output) <= kMaximumValueBytes && bytesOf(output) != 0 &&
+                                   (isDerived || isOfIntegers(output.type())));
     });
     return areSmall && std::ranges::all_of(context_.inputs, [&](const Tensor& input) {
              return isDerived || bytesOf(input) <= kMaximumValueBytes;

@@ -12,7 +12,7 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(3, 3, 1, SIZE_MAX));
-  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 1, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovedTensors, 1, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, OperandType::kInt32));
   HEARTH_TRY(signature.inputType(2, OperandType::kInt32));
   for (size_t i = 0; i < signature.outputCount(); ++i) {

@@ -29,7 +29,7 @@ int64_t stepCount(int64_t begin, int64_t end, int64_t stride) {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(7, 1));
-  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 1, kMaximumMaskedRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovedTensors, 1, kMaximumMaskedRank));
   for (const size_t i : {1, 2, 3}) {
     HEARTH_TRY(signature.inputTensor(i, kIndexTensors, 1, 1));
   }

@@ -14,13 +14,16 @@ inline constexpr TypeSet kMovableTensors =
     OperandType::kTensorFloat64 | OperandType::kTensorInt16 | OperandType::kTensorUint16 |
     OperandType::kTensorUint32 | OperandType::kTensorComplex64;
 
+// Strings as well: of those that compute nothing from an element.
+inline constexpr TypeSet kMovedTensors = kMovableTensors | OperandType::kTensorString;
+
 // Indices, shapes and axes: INT32, and TFLite's INT64.
 inline constexpr TypeSet kIndexTensors = OperandType::kTensorInt32 | OperandType::kTensorInt64;
 
 // Checks data of any movable type, a second input of integers, and an output like the data.
 inline Status validateMove(const Signature& signature) {
   HEARTH_TRY(signature.counts(2, 1));
-  HEARTH_TRY(signature.inputType(0, kMovableTensors));
+  HEARTH_TRY(signature.inputType(0, kMovedTensors));
   HEARTH_TRY(signature.inputRank(0, 0, kMaximumRank));
   HEARTH_TRY(signature.inputType(1, kIndexTensors));
   HEARTH_TRY(signature.inputRank(1, 1, 1));

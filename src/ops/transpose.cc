@@ -12,7 +12,7 @@ namespace {
 
 Status validate(const Signature& signature) {
   HEARTH_TRY(signature.counts(1, 2, 1));
-  HEARTH_TRY(signature.inputTensor(0, kMovableTensors, 0, kMaximumRank));
+  HEARTH_TRY(signature.inputTensor(0, kMovedTensors, 0, kMaximumRank));
   HEARTH_TRY(signature.optionalInputType(1, kIndexTensors));
   HEARTH_TRY(signature.inputRank(1, 1, 1));
   return signature.outputLike(0, 0);

@@ -171,6 +171,7 @@ const char* bufferFormats(hearth_type type) {
       return "?";
     case HEARTH_TYPE_INT4:
     case HEARTH_TYPE_COMPLEX64:
+    case HEARTH_TYPE_STRING:
       return nullptr;
   }
   return nullptr;
@@ -214,6 +215,7 @@ nb::dlpack::dtype elementType(hearth_type type) {
     case HEARTH_TYPE_UINT16:
     case HEARTH_TYPE_UINT32:
     case HEARTH_TYPE_UINT64:
+    case HEARTH_TYPE_STRING:  // the elements of the library
       return make(Code::UInt, bits);
     case HEARTH_TYPE_BOOL:
       return make(Code::Bool, 8);
@@ -226,6 +228,7 @@ nb::dlpack::dtype elementType(hearth_type type) {
 }
 
 const char* elementTypeName(hearth_type type) {
+  if (type == HEARTH_TYPE_STRING) return "object";
   return type == HEARTH_TYPE_INT4 ? "uint8" : typeName(type);
 }
 

@@ -23,8 +23,8 @@ void setError(hearth_status status, const char* message);
 // Raises hearth.errors.InvalidArgument.
 [[noreturn]] void refuse(const std::string& sentence);
 
-// The type of elements as NumPy and DLPack have it. Two elements of 4 bits share a byte: such a
-// tensor is an array of bytes.
+// The type of elements as NumPy and DLPack have it; "object" of strings. Two elements of 4 bits
+// share a byte: such a tensor is an array of bytes.
 nanobind::dlpack::dtype elementType(hearth_type type);
 const char* elementTypeName(hearth_type type);
 

@@ -140,7 +140,13 @@ Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs
            std::to_string(values.size()) + (values.size() == 1 ? " is given." : " are given."));
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!values[i].is_valid()) refuse("The input '" + tensors[i].name + "' is missing.");
-    inputs_.push_back(ArrayMemory::ofInput(values[i], tensors[i]));
+    strings_.emplace_back();
+    if (tensors[i].type == HEARTH_TYPE_STRING) {
+      strings_.back() = StringInput::of(values[i], tensors[i]);
+      inputs_.emplace_back();
+    } else {
+      inputs_.push_back(ArrayMemory::ofInput(values[i], tensors[i]));
+    }
   }
   if (outputs.is_none()) return;
   std::vector<nb::object> given;
@@ -156,6 +162,9 @@ Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (!given[i].is_valid() || (areOutputsListed_ && given[i].is_none())) continue;
+    if (compiled_->outputs[i].type == HEARTH_TYPE_STRING)
+      refuse("The output '" + compiled_->outputs[i].name +
+             "' is of strings, for which no array can be given.");
     outputs_[i].given = ArrayMemory::ofOutput(given[i], compiled_->outputs[i]);
     outputs_[i].object = given[i];
   }
@@ -163,6 +172,10 @@ Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs
 
 void Arguments::bind(Execution& execution, Binding& binding) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (strings_[i]) {
+      execution.setInputStrings(i, strings_[i]->texts, strings_[i]->dimensions);
+      continue;
+    }
     const ArrayMemory& input = inputs_[i];
     const bool isFixed = compiled_->inputs[i].byteSize != 0;
     if (isFixed && binding.inputs[i] == input.data()) continue;
@@ -213,7 +226,10 @@ nb::object Arguments::take(const Execution& execution, const Binding& binding) {
     const TensorInfo& tensor = compiled_->outputs[i];
     Output& output = outputs_[i];
     nb::object value;
-    if (output.given)
+    if (tensor.type == HEARTH_TYPE_STRING)
+      value = arrayOfStrings(execution, output.isKept ? binding.kept[i].data : output.made->data(),
+                             tensor.byteSize != 0 ? tensor.dimensions : execution.outputShape(i));
+    else if (output.given)
       value = output.object;
     else if (output.isKept)
       value = copied(binding.kept[i]);

@@ -14,6 +14,7 @@
 
 #include "hearth/hearth.hpp"
 #include "python/array.h"
+#include "python/strings.h"
 
 namespace hearth::python {
 
@@ -75,6 +76,7 @@ class Arguments {
   };
   std::shared_ptr<const Compiled> compiled_;
   std::vector<ArrayMemory> inputs_;
+  std::vector<std::optional<StringInput>> strings_;  // by input; `inputs_` has nothing for these
   std::vector<Output> outputs_;
   bool areOutputsListed_ = false;
 };

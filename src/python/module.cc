@@ -251,6 +251,7 @@ nb::object emptyArray(const TensorInfo& tensor, const std::vector<uint64_t>& sha
     dimensions.push_back(static_cast<uint32_t>(shape[i]));
   }
   if (!fits) refuse(wanted + arrayShapeText(shape) + ".");
+  if (tensor.type == HEARTH_TYPE_STRING) return emptyStrings(shape);
   AlignedMemory memory(tensor, bytesOf(tensor.type, dimensions));
   std::memset(memory.data(), 0, memory.bytes());
   return memory.take(dimensions);

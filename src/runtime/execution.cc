@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/execution.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
@@ -57,6 +58,12 @@ Result<std::shared_ptr<Execution>> Execution::create(
   std::shared_ptr<Execution> execution(new Execution(std::move(compilation)));
   const Compilation& made = *execution->compilation_;
   HEARTH_ASSIGN(execution->states_, StateBuffers::create(made));
+  const auto hasStrings = [](const graph::Subgraph& subgraph) {
+    return std::ranges::find(subgraph.operands, graph::OperandType::kTensorString,
+                             &graph::Operand::type) != subgraph.operands.end();
+  };
+  if (std::ranges::any_of(made.model().subgraphs, hasStrings))
+    execution->strings_ = std::make_unique<memory::StringScope>();
   execution->request_.inputs.resize(made.model().main().inputs.size());
   execution->request_.outputs.resize(made.model().main().outputs.size());
   return execution;
@@ -172,9 +179,28 @@ Status Execution::bind(unsigned side) {
   return {};
 }
 
+Status Execution::renewStrings() {
+  if (strings_ == nullptr) return {};
+  auto renewed = std::make_unique<memory::StringScope>();
+  for (size_t i = 0; i < compilation_->inputCount() && i < request_.inputs.size(); ++i) {
+    const hal::Argument& argument = request_.inputs[i];
+    if (compilation_->input(i).type != graph::OperandType::kTensorString ||
+        argument.kind != hal::Argument::Kind::kPointer)
+      continue;
+    const auto* const elements = static_cast<const memory::StringHandle*>(argument.pointer);
+    HEARTH_TRY_CONTEXT(renewed->keep({elements, argument.length / sizeof *elements}), "in input {}",
+                       i);
+  }
+  strings_ = std::move(renewed);
+  return {};
+}
+
 hal::ExecutionResult Execution::run(const Claim& /*claim*/, const base::Deadline& deadline) {
   const unsigned side = states_.current();
   hal::ExecutionResult result;
+  result.status = renewStrings();
+  if (!result.status) return result;
+  const memory::StringScopeOfThread scope(strings_.get());
   if (bound_[side] == nullptr) result.status = bind(side);
   if (!result.status) return result;
   result = bound_[side]->compute(deadline);
@@ -315,6 +341,14 @@ Result<graph::Dimensions> Execution::outputShape(size_t index) const {
   const graph::Operand& operand = compilation_->output(index);
   if (graph::isFullySpecified(operand)) return operand.dimensions;
   return fail(ErrorCode::kBadState, "The shape of output {} is known after a run only.", index);
+}
+
+Result<std::string_view> Execution::string(memory::StringHandle element) const {
+  const std::lock_guard lock(mutex_);
+  if (isClaimedHere()) return fail(ErrorCode::kBadState, "A run of this execution is in flight.");
+  const auto found = strings_ != nullptr ? strings_->find(element) : std::nullopt;
+  if (found) return *found;
+  return fail(ErrorCode::kNotFound, "The last run has no string of the element {}.", element);
 }
 
 Statistics Execution::statistics() const {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "hal/device.h"
+#include "memory/string_heap.h"
 #include "runtime/compilation.h"
 #include "runtime/event.h"
 #include "runtime/scheduler.h"
@@ -69,6 +71,9 @@ class Execution : public std::enable_shared_from_this<Execution> {
   void waitUntilIdle() const;
 
   Status resetState();
+  // The string of an element that the last run wrote to an output; valid until the next run.
+  // kNotFound if the run has no such string, kBadState while a run is in flight.
+  Result<std::string_view> string(memory::StringHandle element) const;
   // The shape after the last run that succeeded or had too small buffers. Before such a run the
   // model's shape if all of it is known, else kBadState.
   Result<graph::Dimensions> outputShape(size_t index) const;
@@ -114,6 +119,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
   // The same for a caller that holds mutex_.
   void releaseLocked();
   Status checkComplete() const;
+  // Gives the next run a scope for its strings, which keeps those of its inputs as well.
+  Status renewStrings();
   // Replaces an argument and what is bound to it. The caller has the claim.
   void setArgument(hal::Argument argument, hal::Argument* to);
   Status bind(unsigned side);
@@ -127,6 +134,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   // Requests bound by the driver, for each side of the state; dropped when an argument changes.
   std::array<std::unique_ptr<hal::Execution>, 2> bound_;
   std::array<std::vector<memory::PoolRef>, 2> boundMemories_;  // that their arguments lie in
+  std::unique_ptr<memory::StringScope> strings_;               // of the last run; null without any
 
   // 0 when nobody has the claim, else claimOfThisProcess() of the process that claimed it. Taken
   // without a lock, given back with mutex_ held, so that waitUntilIdle() does not miss it.

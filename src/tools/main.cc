@@ -85,7 +85,8 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
   app->add_option("--part", options->part, kPartHelp)->type_name("NAME");
   app->add_option("--input", options->inputs,
                   "A file for each input: .npy, a PNG, JPEG or BMP picture, a .wav sound of "
-                  "16 kHz, or raw bytes")
+                  "16 kHz, or raw bytes; for an input of strings the text itself, or @FILE with a "
+                  "string on each line")
       ->type_name("FILE...");
   app->add_option("--random-input", options->randomSeed, "Random inputs instead of files")
       ->type_name("SEED")

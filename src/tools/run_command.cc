@@ -26,6 +26,7 @@
 #include "tools/media/overlay.h"
 #include "tools/model_facts.h"
 #include "tools/run_report.h"
+#include "tools/text_input.h"
 #include "tools/watchdog.h"
 
 namespace hearth::tools {
@@ -77,7 +78,9 @@ class Session {
   Outcome<void> writeOutputs(RunReport* report);
 
  private:
+  Outcome<void> setStrings(size_t input, const TextInput& text);
   Outcome<void> setUpOutputs();
+  void readTexts(size_t output);
   Outcome<void> growOutputs();
   Outcome<void> runFirst();
   void runAgain(RunReport* report);
@@ -98,8 +101,9 @@ class Session {
   Watchdog& watchdog_;
   std::vector<TensorInfo> inputInfos_;
   std::vector<TensorInfo> outputInfos_;
-  std::vector<Array> inputs_;
+  std::vector<Array> inputs_;  // without a value for an input of strings
   std::vector<Array> outputs_;
+  std::vector<std::vector<std::string>> texts_;  // of outputs of strings
   std::optional<Picture> picture_;
   PictureLayout pictureLayout_;  // of the input that takes the picture
   ModelFacts facts_;
@@ -170,6 +174,13 @@ Outcome<void> Session::readInputs() {
                  options_.inputs.size() == 1 ? "is" : "are");
   for (size_t i = 0; i < inputInfos_.size(); ++i) {
     const TensorInfo& info = inputInfos_[i];
+    if (info.type == HEARTH_TYPE_STRING) {
+      if (seed) return usage("The input \"{}\" is of strings, which are never random.", info.name);
+      HEARTH_ASSIGN(const TextInput text, textInput(options_.inputs[i], info));
+      HEARTH_TRY(setStrings(i, text));
+      inputs_.emplace_back();
+      continue;
+    }
     if (seed) {
       TensorInfo sized = info;
       if (sized.byteSize == 0) {
@@ -195,6 +206,7 @@ Outcome<void> Session::readInputs() {
   }
   try {
     for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputInfos_[i].type == HEARTH_TYPE_STRING) continue;
       const std::vector<uint32_t> dimensions(inputs_[i].shape.begin(), inputs_[i].shape.end());
       execution_->setInput(i, inputs_[i].bytes.data(), inputs_[i].bytes.size(), dimensions);
     }
@@ -202,6 +214,15 @@ Outcome<void> Session::readInputs() {
     return std::unexpected(Failure(exception));
   }
   return setUpOutputs();
+}
+
+Outcome<void> Session::setStrings(size_t input, const TextInput& text) {
+  try {
+    execution_->setInputStrings(input, text.texts, text.dimensions);
+  } catch (const Exception& exception) {
+    return std::unexpected(Failure(exception));
+  }
+  return {};
 }
 
 Outcome<void> Session::setUpOutputs() {
@@ -224,6 +245,14 @@ uint64_t bytesOf(hearth_type type, const std::vector<uint32_t>& shape) {
   uint64_t count = 1;
   for (const uint32_t dimension : shape) count *= dimension;
   return type == HEARTH_TYPE_INT4 ? (count + 1) / 2 : count * typeSize(type);
+}
+
+// Takes the strings of an output.
+void Session::readTexts(size_t output) {
+  std::vector<uint64_t> elements(outputs_[output].bytes.size() / sizeof(uint64_t));
+  std::memcpy(elements.data(), outputs_[output].bytes.data(), elements.size() * sizeof(uint64_t));
+  texts_.resize(outputs_.size());
+  for (const uint64_t element : elements) texts_[output].push_back(execution_->string(element));
 }
 
 Outcome<void> Session::growOutputs() {
@@ -285,6 +314,7 @@ Outcome<void> Session::run(RunReport* report) {
       const std::vector<uint32_t> shape = execution_->outputShape(i);
       outputs_[i].shape.assign(shape.begin(), shape.end());
       outputs_[i].bytes.resize(bytesOf(outputs_[i].type, shape));
+      if (outputs_[i].type == HEARTH_TYPE_STRING) readTexts(i);
     }
   } catch (const Exception& exception) {
     return std::unexpected(Failure(exception));
@@ -450,12 +480,26 @@ Outcome<void> Session::writeOutputs(RunReport* report) {
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {
     std::string path;
-    if (!options_.outputDir.empty()) {
+    const bool isText = outputs_[i].type == HEARTH_TYPE_STRING;
+    if (!options_.outputDir.empty() && isText) {
+      path = base::formatText("{}/output_{}.txt", options_.outputDir, i);
+      const std::string lines = linesOf(texts_[i]);
+      HEARTH_TRY(writeFile(path, {reinterpret_cast<const uint8_t*>(lines.data()), lines.size()}));
+    } else if (!options_.outputDir.empty()) {
       path = base::formatText("{}/output_{}.npy", options_.outputDir, i);
       HEARTH_TRY(writeFile(path, formatNpy(outputs_[i])));
     }
     RunReport::Output output{outputInfos_[i].name, outputs_[i].shape, outputs_[i].type,
                              std::move(path)};
+    if (isText) {
+      const size_t shown = std::min(texts_[i].size(), kFirstValues);
+      output.texts.assign(texts_[i].begin(), texts_[i].begin() + static_cast<ptrdiff_t>(shown));
+      report->outputs.push_back(std::move(output));
+      // What looks for scores, boxes and classes finds none.
+      outputs_[i].shape = {0};
+      outputs_[i].bytes.clear();
+      continue;
+    }
     std::vector<double> numbers = toNumbers(outputs_[i]);
     for (double& number : numbers) number = outputInfos_[i].dequantize(number);
     output.first.assign(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(std::min(

@@ -154,6 +154,8 @@ std::string framesText(const std::vector<RunReport::Frames>& frames) {
 
 std::string valuesText(const RunReport::Output& output) {
   std::string text;
+  for (const std::string& one : output.texts)
+    text += (text.empty() ? "\"" : ", \"") + printable(one) + "\"";
   for (const double value : output.first)
     text += (text.empty() ? "" : ", ") + base::formatText("{:.4g}", value);
   return text.empty() ? "" : text + ", …";
@@ -165,6 +167,7 @@ Json outputJson(const RunReport::Output& output) {
       {"file", orNull(output.file)}, {"range", nullptr},      {"first", Json::array()}};
   if (output.range) json["range"] = {output.range->first, output.range->second};
   for (const double value : output.first) json["first"].push_back(number(value));
+  for (const std::string& text : output.texts) json["first"].push_back(text);
   return json;
 }
 
@@ -263,6 +266,8 @@ std::string toText(const RunReport& report, bool isBench) {
     if (!output.isShown && output.range)
       values.add({printable(output.name), base::formatText("{:.4g}", output.range->first),
                   base::formatText("{:.4g}", output.range->second), valuesText(output)});
+    else if (!output.texts.empty())
+      values.add({printable(output.name), "", "", valuesText(output)});
   if (!values.empty()) text += "\n" + values.toString();
   for (const std::string& note : report.notes) text += "\n  " + printable(note) + "\n";
   if (!report.overlay.empty()) text += "\n  overlay     " + printable(report.overlay) + "\n";

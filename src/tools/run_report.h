@@ -21,8 +21,9 @@ struct RunReport {
     std::string file;  // empty when it was not written
     // Of the real numbers; nullopt if there are none, or not all are finite.
     std::optional<std::pair<double, double>> range = {};
-    std::vector<double> first = {};  // some numbers from the begin
-    bool isShown = false;            // whether the report shows in another way what it means
+    std::vector<double> first = {};       // some numbers from the begin
+    std::vector<std::string> texts = {};  // some strings from the begin, of an output of strings
+    bool isShown = false;                 // whether the report shows in another way what it means
   };
   struct Class {
     uint64_t index = 0;

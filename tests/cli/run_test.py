@@ -56,6 +56,22 @@ class RunTest(DataTest):
         self.assertIn("NAME=N", self.refuse(2, "inspect", model, "--shape", "input=3,0"))
         self.assertIn("RESHAPE", self.refuse(1, "inspect", model, "--shape", "1,256,256,3"))
 
+    def testTakesAndShowsStrings(self):
+        model = pathlib.Path(__file__).resolve().parents[1] / "corpus/model_file_fuzz/strings.tflite"
+        self.assertIn("STRING", self.hearth("inspect", model).stdout.upper())
+        text = self.folder / "text"
+        text.write_text("a \u00e9 c\n")
+        for given in ("a \u00e9 c", f"@{text}"):
+            result = self.json("run", model, "--input", given, "--output-dir", self.folder / "out")
+            words, numbers, size, _ = result["outputs"]
+            self.assertEqual((words["type"], words["shape"], words["first"], words["range"]),
+                             ("string", [1, 3], ["a", "\u00e9", "c"], None))
+            self.assertEqual((numbers["first"], size["first"]), ([10, -1, 30], [3]))
+            self.assertEqual(pathlib.Path(words["file"]).name, "output_0.txt")
+            self.assertEqual(pathlib.Path(words["file"]).read_text(), "a\n\u00e9\nc\n")
+        self.assertIn('"b", "c"', self.hearth("run", model, "--input", "b c").stdout)
+        self.assertIn("never random", self.refuse(2, "run", model, "--random-input", 1))
+
     def testShowsWhatStandsForUnknownDimensions(self):
         models = pathlib.Path(__file__).resolve().parents[1] / "compatibility" / "models"
         model = models / "conv-3x3-same-open-batch-dynamic.tflite"

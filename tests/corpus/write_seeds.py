@@ -369,6 +369,13 @@ def prefixHeads():
     yield "cut", head(0, 128, 1, b"m")[:100]
 
 
+def packedStrings():
+    """Buffers of strings: their number, the offset of each and of the end, then their bytes."""
+    yield "three", struct.pack("<5i", 3, 20, 22, 22, 23) + b"abc"
+    yield "none", struct.pack("<2i", 0, 8)
+    yield "backwards", struct.pack("<4i", 2, 18, 17, 18) + b"ab"
+
+
 def main():
     for target, seeds in (("driver_manifest_fuzz", manifests),
                           ("mailbox_fuzz", mailboxes), ("metadata_fuzz", metadata), ("nntv_fuzz", conformanceFiles),
@@ -380,7 +387,8 @@ def main():
                           ("call_sequence_fuzz", callSequences),
                           ("delegate_graph_fuzz", delegateGraphs),
                           ("chat_template_fuzz", chatTemplates), ("tokenizer_json_fuzz", tokenizers),
-                          ("llm_metadata_fuzz", languageMetadata)):
+                          ("llm_metadata_fuzz", languageMetadata),
+                          ("packed_strings_fuzz", packedStrings)):
         folder = FOLDER / target
         folder.mkdir(exist_ok=True)
         for name, content in seeds():

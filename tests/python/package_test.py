@@ -35,6 +35,8 @@ from workloads import tflite_metadata, tflite_writer  # noqa: E402
 from workloads.graph import Graph  # noqa: E402
 
 DIGITS = ROOT / "models" / "digits" / "digits.tflite"
+# The words of a sentence, their numbers in a table, and which of them is "b".
+STRINGS = ROOT / "tests" / "corpus" / "model_file_fuzz" / "strings.tflite"
 DATA = os.environ.get("HEARTH_TEST_DATA")
 
 
@@ -61,6 +63,32 @@ class PackageTest(unittest.TestCase):
                 scores = run({"image": picture(digit)})["probabilities"]
                 self.assertEqual(scores.argmax(), digit)
                 self.assertEqual((scores.shape, scores.dtype), ((1, 10), np.float32))
+
+    def testStringsComeAndGo(self):
+        compiled = hearth.Model(STRINGS).compile(store=self.store)
+        tensor, = compiled.inputs
+        self.assertEqual((tensor.dtype, tensor.shape), ("object", (1,)))
+        self.assertEqual(tensor.empty().tolist(), [b""])
+        for given in (["a c x"], [b"a c x"], np.array(["a c x"]), np.array([b"a c x"]),
+                      np.array(["a c x"], object)):
+            for inputs in (given, {tensor.name: given}):
+                results = list(compiled.run(inputs).values())
+                self.assertEqual(results[0].dtype, object)
+                self.assertEqual(results[0].tolist(), [[b"a", b"c", b"x"]])
+                self.assertEqual(results[1].tolist(), [[10, 30, -1]])
+                self.assertEqual(results[2].tolist(), [3])
+                self.assertEqual(results[3].tolist(), [[False, False, False]])
+        execution = compiled.create_execution()
+        for words in ("b", "\u00e9 \u3042", ""):
+            results = list(execution.start([words]).wait().values())
+            self.assertEqual([word.decode() for word in results[0][0]], words.split())
+        for wrong, text in (([1], "neither str nor bytes"), (["a", "b"], "has the shape"),
+                            ([["a"]], "has the shape")):
+            with self.assertRaisesRegex(hearth.errors.InvalidArgument, text):
+                compiled.run({tensor.name: wrong})
+        name = compiled.outputs[0].name
+        with self.assertRaisesRegex(hearth.errors.InvalidArgument, "no array can be given"):
+            compiled.run(["a"], outputs={name: np.empty((1, 1), object)})
 
     def testTakesAPartOfAContainer(self):
         path = self.folder / "digits.task"

@@ -25,6 +25,7 @@ DIGITS = ROOT / "models" / "digits" / "digits.tflite"
 STORED = ROOT / "tests" / "compatibility" / "models"
 OPEN_BATCH = STORED / "conv-3x3-same-open-batch-dynamic.tflite"
 OPEN_SIZE = STORED / "conv-any-size-int8.tflite"
+STRINGS = ROOT / "tests" / "corpus" / "model_file_fuzz" / "strings.tflite"
 LSTM = STORED / "lstm-operator-float32.tflite"
 DATA = os.environ.get("HEARTH_TEST_DATA")
 
@@ -76,6 +77,26 @@ class InterpreterTest(unittest.TestCase):
                         self.assertEqual(got.dtype, expected[tensor.name].dtype)
                         self.assertEqual(got.dtype, detail["dtype"])
                         self.assertEqual(got.shape, tuple(detail["shape"]))
+
+    def testStringsAreArraysOfBytes(self):
+        interpreter = self.allocated(STRINGS)
+        detail, = interpreter.get_input_details()
+        self.assertIs(detail["dtype"], np.bytes_)
+        outputs = [each["index"] for each in interpreter.get_output_details()]
+        for given in (np.array(["c b"]), np.array([b"c b"]), np.array(["c b"], object)):
+            interpreter.set_tensor(detail["index"], given)
+            self.assertEqual(interpreter.get_tensor(detail["index"]).tolist(), [b"c b"])
+            interpreter.invoke()
+            words, numbers, size, is_b = (interpreter.get_tensor(each) for each in outputs)
+            self.assertEqual((words.dtype, words.tolist()), (np.dtype(object), [[b"c", b"b"]]))
+            self.assertEqual((numbers.tolist(), size.tolist(), is_b.tolist()),
+                             ([[30, 20]], [3], [[False, True]]))
+        interpreter.set_tensor(detail["index"], np.array([""]))
+        interpreter.invoke()
+        self.assertEqual(interpreter.get_tensor(outputs[0]).shape, (1, 0))
+        for wrong in (np.array([1.0], np.float32), np.array([1], object), np.array(["a", "b"])):
+            with self.assertRaisesRegex(ValueError, "Cannot set tensor"):
+                interpreter.set_tensor(detail["index"], wrong)
 
     def testDetailsHaveTheKnownKeys(self):
         interpreter = Interpreter(model_content=DIGITS.read_bytes())

@@ -49,7 +49,8 @@ class CpuDevice final : public hal::Device, public hal::CacheExplainer {
   hal::DeviceType type() const override { return hal::DeviceType::kCpu; }
   int64_t featureLevel() const override { return 1000007; }
   std::vector<std::string> supportedExtensions() const override {
-    return {std::string(graph::kTfliteExtensionName), std::string(hal::kCustomExtensionName)};
+    return {std::string(graph::kTfliteExtensionName), std::string(hal::kCustomExtensionName),
+            std::string(hal::kStringExtensionName)};
   }
 
   hal::Capabilities capabilities() const override {

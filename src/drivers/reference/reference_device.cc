@@ -33,7 +33,8 @@ class ReferenceDevice final : public hal::Device {
   }
 
   std::vector<std::string> supportedExtensions() const override {
-    return {std::string(graph::kTfliteExtensionName), std::string(hal::kCustomExtensionName)};
+    return {std::string(graph::kTfliteExtensionName), std::string(hal::kCustomExtensionName),
+            std::string(hal::kStringExtensionName)};
   }
 
   Result<std::vector<hal::OperationSupport>> supportedOperations(

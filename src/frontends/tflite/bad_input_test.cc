@@ -350,10 +350,10 @@ TEST(BadInput, QuantisedDimensions) {
 
 TEST(BadInput, OperationsThatAreNotTranslated) {
   ModelWriter model = reluModel();
-  model.model.operator_codes[0]->builtin_code = BuiltinOperator::HASHTABLE;
+  model.model.operator_codes[0]->builtin_code = BuiltinOperator::SKIP_GRAM;
   model.model.operator_codes[0]->version = 2;
   EXPECT_EQ(exercise(model),
-            "Operation 0 of subgraph 0 is HASHTABLE version 2 (builtin code 136), which is not "
+            "Operation 0 of subgraph 0 is SKIP_GRAM version 2 (builtin code 30), which is not "
             "supported.");
   model.model.operator_codes[0]->builtin_code = static_cast<BuiltinOperator>(5000);
   EXPECT_THAT(exercise(model), HasSubstr("BUILTIN_5000"));
@@ -361,8 +361,8 @@ TEST(BadInput, OperationsThatAreNotTranslated) {
   model.model.operator_codes[0]->custom_code = "My\x01Op\xFF";
   EXPECT_THAT(exercise(model), HasSubstr("the custom operation \"My?Op?\" version 2"));
   model = reluModel();
-  model.tensor(1).type = TensorType::STRING;
-  EXPECT_THAT(exercise(model), HasSubstr("the type STRING"));
+  model.tensor(1).type = TensorType::VARIANT;
+  EXPECT_THAT(exercise(model), HasSubstr("the type VARIANT"));
   model.tensor(1).type = static_cast<TensorType>(100);
   EXPECT_THAT(exercise(model), HasSubstr("the type TYPE_100"));
 }

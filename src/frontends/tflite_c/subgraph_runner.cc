@@ -91,6 +91,8 @@ Status SubgraphRunner::findPlaces() {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     HEARTH_ASSIGN(outputs_[i].tensor, tensors_->at(static_cast<size_t>(subgraph_.outputs[i])));
   }
+  for (const std::vector<Place>* places : {&inputs_, &outputs_})
+    for (const Place& place : *places) hasStrings_ |= place.tensor->type == kTfLiteString;
   return {};
 }
 
@@ -116,7 +118,10 @@ Status SubgraphRunner::resizeInput(size_t position, std::span<const int32_t> dim
   }
   if (std::ranges::equal(dims, dimsOf(tensor))) return {};
   HEARTH_TRY(TensorTable::setDims(dims, &tensor));
-  if (tensor.allocation_type != kTfLiteCustom) tensor.data = nullptr;
+  if (tensor.type == kTfLiteString)
+    TfLiteTensorDataFree(&tensor);
+  else if (tensor.allocation_type != kTfLiteCustom)
+    tensor.data = nullptr;
   isReady_ = false;
   return {};
 }
@@ -158,6 +163,8 @@ Status SubgraphRunner::bindInput(size_t position) {
 Status SubgraphRunner::placeInput(size_t position) {
   Place& place = inputs_[position];
   TfLiteTensor& tensor = *place.tensor;
+  // takeStrings() binds them before each run.
+  if (tensor.type == kTfLiteString) return {};
   // A subgraph may name one tensor twice.
   const auto same = std::ranges::find(inputs_, &tensor, &Place::tensor);
   if (same == inputs_.begin() + static_cast<ptrdiff_t>(position)) {
@@ -172,13 +179,22 @@ Status SubgraphRunner::bindOutput(size_t position, uint64_t bytes) {
   return compiled_->execution->setOutput(position, argumentAt(place.bound, bytes));
 }
 
+bool SubgraphRunner::isInput(const TfLiteTensor* tensor) const {
+  return std::ranges::find(inputs_, tensor, &Place::tensor) != inputs_.end();
+}
+
+Result<uint64_t> SubgraphRunner::boundBytes(const TfLiteTensor& tensor,
+                                            std::span<const int32_t> dims) {
+  return tensorBytes(tensor.type == kTfLiteString ? kTfLiteInt64 : tensor.type, dims);
+}
+
 Status SubgraphRunner::placeOutput(size_t position, const std::optional<graph::Dimensions>& shape) {
   Place& place = outputs_[position];
   TfLiteTensor& tensor = *place.tensor;
-  const bool isInput = std::ranges::find(inputs_, &tensor, &Place::tensor) != inputs_.end();
   const auto same = std::ranges::find(outputs_, &tensor, &Place::tensor);
   const bool isRepeated = same != outputs_.begin() + static_cast<ptrdiff_t>(position);
-  if (isInput) {
+  const bool isOfStrings = tensor.type == kTfLiteString;
+  if (isInput(&tensor) && !isOfStrings) {
     // What goes in comes out.
     place.bound = tensor.data;
     return bindOutput(position, tensor.bytes);
@@ -190,10 +206,10 @@ Status SubgraphRunner::placeOutput(size_t position, const std::optional<graph::D
     hasDynamicOutputs_ = true;
   } else {
     if (!isRepeated) HEARTH_TRY(TensorTable::setDims(signedDims(*shape), &tensor));
-    bytes = tensor.bytes;
+    HEARTH_ASSIGN(bytes, boundBytes(tensor, dimsOf(tensor)));
   }
   HEARTH_ASSIGN(place.bound, memoryFor(&place, bytes));
-  if (!isRepeated) {
+  if (!isRepeated && !isOfStrings) {
     if (place.custom == nullptr)
       tensor.allocation_type = place.isDynamic ? kTfLiteDynamic : kTfLiteArenaRw;
     tensor.data = place.isDynamic ? nullptr : place.bound;
@@ -219,7 +235,7 @@ Status SubgraphRunner::growOutputs() {
     Place& place = outputs_[i];
     if (!place.isDynamic) continue;
     HEARTH_ASSIGN(const graph::Dimensions shape, compiled_->execution->outputShape(i));
-    HEARTH_ASSIGN(const uint64_t bytes, tensorBytes(place.tensor->type, signedDims(shape)));
+    HEARTH_ASSIGN(const uint64_t bytes, boundBytes(*place.tensor, signedDims(shape)));
     const uint64_t room = place.custom != nullptr ? place.customBytes : place.memory.size();
     if (bytes <= room) continue;
     HEARTH_ASSIGN(place.bound, memoryFor(&place, bytes));
@@ -234,8 +250,31 @@ Status SubgraphRunner::describeDynamicOutputs() {
     if (!place.isDynamic) continue;
     HEARTH_ASSIGN(const graph::Dimensions shape, compiled_->execution->outputShape(i));
     HEARTH_TRY(TensorTable::setDims(signedDims(shape), place.tensor));
-    place.tensor->data = place.bound;
+    if (place.tensor->type != kTfLiteString) place.tensor->data = place.bound;
   }
+  return {};
+}
+
+Status SubgraphRunner::takeStrings() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    Place& place = inputs_[i];
+    if (place.tensor->type != kTfLiteString) continue;
+    auto held = std::make_unique<HeldStrings>();
+    HEARTH_TRY(readStrings(*place.tensor, held.get()));
+    hal::Argument argument =
+        argumentAt(held->elements.data(), held->elements.size() * sizeof(memory::StringHandle));
+    const std::span<const int32_t> dims = dimsOf(*place.tensor);
+    argument.dimensions.assign(dims.begin(), dims.end());
+    HEARTH_TRY(compiled_->execution->setInput(i, std::move(argument)));
+    place.strings = std::move(held);
+  }
+  return {};
+}
+
+Status SubgraphRunner::giveStrings() {
+  for (const Place& place : outputs_)
+    if (place.tensor->type == kTfLiteString && !isInput(place.tensor))
+      HEARTH_TRY(storeStrings(*compiled_->execution, place.bound, place.tensor));
   return {};
 }
 
@@ -244,6 +283,14 @@ Status SubgraphRunner::invoke() {
     return fail(ErrorCode::kBadState,
                 "Invoke called on model that is not ready: allocate its tensors first, and again "
                 "after an input was resized.");
+  if (!hasStrings_) [[likely]]
+    return compute();
+  HEARTH_TRY(takeStrings());
+  HEARTH_TRY(compute());
+  return giveStrings();
+}
+
+Status SubgraphRunner::compute() {
   if (!hasDynamicOutputs_) [[likely]]
     return compiled_->execution->compute(base::Deadline());
   // Each failed run tells a size that was too small, in the worst case of one output only.
@@ -290,6 +337,9 @@ Status SubgraphRunner::setCustomAllocation(int32_t index, const TfLiteCustomAllo
                 "program.",
                 index);
   HEARTH_ASSIGN(const TfLiteTensor* const tensor, tensors_->at(static_cast<size_t>(index)));
+  if (tensor->type == kTfLiteString)
+    return fail(ErrorCode::kUnsupported,
+                "The tensor \"{}\" is of strings, which take memory of their own.", tensor->name);
   if (isReady_ && allocation.bytes < tensor->bytes)
     return fail(ErrorCode::kBadData, "The memory for the tensor \"{}\" has {} bytes; it needs {}.",
                 tensor->name, allocation.bytes, tensor->bytes);

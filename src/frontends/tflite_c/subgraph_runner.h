@@ -15,6 +15,7 @@
 #include "frontends/tflite_c/program_resolver.h"
 #include "frontends/tflite_c/subgraph_compiler.h"
 #include "frontends/tflite_c/tensor_memory.h"
+#include "frontends/tflite_c/tensor_strings.h"
 #include "frontends/tflite_c/tensor_table.h"
 
 namespace hearth::tflite_c {
@@ -63,8 +64,10 @@ class SubgraphRunner {
  private:
   struct Place {
     TfLiteTensor* tensor = nullptr;
-    TensorMemory memory;     // empty: `custom`, or the memory of an equal input
-    void* custom = nullptr;  // of the program
+    // Empty: `custom`, or the memory of an equal input. Of an output of strings: its elements.
+    TensorMemory memory;
+    std::unique_ptr<HeldStrings> strings;  // of an input of strings, once there was a run
+    void* custom = nullptr;                // of the program
     uint64_t customBytes = 0;
     bool isDynamic = false;  // an output whose size depends on values
     void* bound = nullptr;
@@ -82,6 +85,13 @@ class SubgraphRunner {
   Result<void*> memoryFor(Place* place, uint64_t bytes);
   Status bindInput(size_t position);
   Status bindOutput(size_t position, uint64_t bytes);
+  bool isInput(const TfLiteTensor* tensor) const;
+  // The bytes that a run needs for an output.
+  static Result<uint64_t> boundBytes(const TfLiteTensor& tensor, std::span<const int32_t> dims);
+  // Lets the run have the strings that the program has written to the inputs.
+  Status takeStrings();
+  Status giveStrings();
+  Status compute();
   Status growOutputs();
   Status describeDynamicOutputs();
 
@@ -94,6 +104,7 @@ class SubgraphRunner {
   std::vector<Place> inputs_;
   std::vector<Place> outputs_;
   bool hasDynamicOutputs_ = false;
+  bool hasStrings_ = false;  // among inputs and outputs
   bool isReady_ = false;
   std::shared_ptr<const CompiledSubgraph> compiled_;  // null before the first allocate()
 };

@@ -96,6 +96,8 @@ TensorTable::TensorTable(std::shared_ptr<const tflite::ModelFile> file, size_t s
 TensorTable::~TensorTable() {
   for (size_t i = 0; i < count_; ++i) {
     TfLiteTensor& tensor = tensors_[i];
+    // The memory of all others belongs to those who gave it.
+    if (tensor.type == kTfLiteString) TfLiteTensorDataFree(&tensor);
     std::free(tensor.dims);
     std::free(const_cast<TfLiteIntArray*>(tensor.dims_signature));
     TfLiteQuantizationFree(&tensor.quantization);
@@ -132,13 +134,17 @@ Status TensorTable::fill(size_t index) const {
     tensor.allocation_type = file.isVariable ? kTfLiteArenaRwPersistent : kTfLiteArenaRw;
     const Result<uint64_t> bytes = tensorBytes(tensor.type, dimsOf(tensor));
     tensor.bytes = bytes ? *bytes : 0;
+    if (tensor.type == kTfLiteString) tensor.allocation_type = kTfLiteDynamic;
   }
   isFilled_[index] = true;
   return {};
 }
 
 Status TensorTable::setDims(std::span<const int32_t> dims, TfLiteTensor* tensor) {
-  HEARTH_ASSIGN(const uint64_t bytes, tensorBytes(tensor->type, dims));
+  uint64_t bytes = tensor->bytes;
+  if (tensor->type != kTfLiteString) {
+    HEARTH_ASSIGN(bytes, tensorBytes(tensor->type, dims));
+  }
   if (!std::ranges::equal(dims, dimsOf(*tensor)) || tensor->dims == nullptr) {
     TfLiteIntArray* const array = makeIntArray(dims);
     std::free(tensor->dims);

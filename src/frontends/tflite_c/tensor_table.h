@@ -42,7 +42,8 @@ class TensorTable {
   // Thread-safe. Errors: those of ModelFile::fileTensor().
   Result<TfLiteTensor*> at(size_t index) const;
 
-  // Sets the dimensions, and the bytes that follow from them. Errors: those of tensorBytes().
+  // Sets the dimensions, and the bytes that follow from them; strings keep their bytes. Errors:
+  // those of tensorBytes().
   static Status setDims(std::span<const int32_t> dims, TfLiteTensor* tensor);
 
  private:

@@ -284,6 +284,15 @@ Status compare(const OperationContext& context) {
   const OperationType type = context.operation->type;
   const Tensor& a = context.inputs[0];
   const Tensor& b = context.inputs[1];
+  if (a.type() == OperandType::kTensorString) {
+    // Equal strings have one handle.
+    forEachPair(context, [&](int64_t place, int64_t placeA, int64_t placeB) {
+      const bool result =
+          comparisonOf(type, loadAs<uint64_t>(a, placeA), loadAs<uint64_t>(b, placeB));
+      putInteger(context.outputs[0], place, result ? 1 : 0);
+    });
+    return {};
+  }
   forEachPair(context, [&](int64_t place, int64_t placeA, int64_t placeB) {
     // Real numbers are compared as float32.
     const bool result = isInteger(a.type())

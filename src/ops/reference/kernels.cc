@@ -161,7 +161,8 @@ constexpr Entry kKernels[] = {
 };
 
 // Operations without a reference kernel: integer LSTMs, whose formulas are sequences of roundings;
-// NNAPI's detection operations; and operations that depend on random numbers or hashes.
+// NNAPI's detection operations; operations that depend on random numbers or hashes; and those that
+// read the bytes of strings.
 constexpr OperationType kSharedOperations[] = {
     OperationType::kLshProjection,
     OperationType::kAxisAlignedBboxTransform,
@@ -177,6 +178,11 @@ constexpr OperationType kSharedOperations[] = {
     OperationType::kRandomUniform,
     OperationType::kRandomStandardNormal,
     OperationType::kMultinomial,
+    OperationType::kStringConstant,
+    OperationType::kHashtableFind,
+    OperationType::kWhitespaceTokenizer,
+    OperationType::kNgrams,
+    OperationType::kRaggedTensorToTensor,
 };
 
 }  // namespace

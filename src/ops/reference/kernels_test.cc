@@ -25,15 +25,20 @@ TEST(ReferenceKernelsTest, OperationsWithoutReferenceKernel) {
                        "CUSTOM",
                        "DETECTION_POSTPROCESSING",
                        "GENERATE_PROPOSALS",
+                       "HASHTABLE_FIND",
                        "HEATMAP_MAX_KEYPOINT",
                        "LSH_PROJECTION",
                        "MULTINOMIAL",
+                       "NGRAMS",
                        "QUANTIZED_16BIT_LSTM",
                        "QUANTIZED_LSTM",
                        "QUANTIZED_SEQUENCE_LSTM",
+                       "RAGGED_TENSOR_TO_TENSOR",
                        "RANDOM_MULTINOMIAL",
                        "RANDOM_STANDARD_NORMAL",
                        "RANDOM_UNIFORM",
+                       "STRING_CONSTANT",
+                       "WHITESPACE_TOKENIZER",
                    }));
 }
 

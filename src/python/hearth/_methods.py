@@ -97,7 +97,7 @@ class _Run:
 
 class _Tensor:
     def empty(self, shape=None):
-        """A new array, filled with zeros, that runs use in place. `shape` says the size of
+        """A new array, filled with zeros, that runs use in place; of strings one of empty bytes. `shape` says the size of
         dimensions that the tensor does not know; without it they have their defaults."""
         if shape is None:
             if None in self.default_shape:

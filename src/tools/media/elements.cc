@@ -68,6 +68,8 @@ std::vector<double> toNumbers(const Array& array) {
       return unpackInt4(array);
     case HEARTH_TYPE_COMPLEX64:
       return magnitudes(array.bytes);
+    case HEARTH_TYPE_STRING:
+      break;
   }
   return {};
 }

@@ -175,8 +175,9 @@ Result<Array> randomInput(const TensorInfo& tensor, uint64_t seed, size_t index)
       fill<uint8_t>(array.bytes, [&random] { return random.next() >> 63; });
       break;
     case HEARTH_TYPE_INT4:
-      return fail(ErrorCode::kUnsupported, "The int4 input \"{}\" takes no random values.",
-                  tensor.name);
+    case HEARTH_TYPE_STRING:
+      return fail(ErrorCode::kUnsupported, "The {} input \"{}\" takes no random values.",
+                  typeName(tensor.type), tensor.name);
   }
   return array;
 }

@@ -31,7 +31,7 @@ Result<InputValue> readInputFile(const std::string& path, const TensorInfo& tens
 // The value of `--random-input`: floats uniform in [-1, 1), quantised tensors uniform over their
 // type's range, other integers and booleans 0 or 1. The generator is splitmix64 from
 // `seed` + 2^32 * `index`, one draw for each element, so that values are the same everywhere.
-// kBadData when a dimension is not known; kUnsupported for int4.
+// kBadData when a dimension is not known; kUnsupported for int4 and strings.
 Result<Array> randomInput(const TensorInfo& tensor, uint64_t seed, size_t index);
 
 }  // namespace hearth::tools

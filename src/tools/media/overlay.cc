@@ -20,6 +20,7 @@ bool isPlainInteger(const TensorInfo& tensor) {
     case HEARTH_TYPE_BOOL:
     case HEARTH_TYPE_INT4:
     case HEARTH_TYPE_COMPLEX64:
+    case HEARTH_TYPE_STRING:
       return false;
     default:
       return tensor.scale == 0.0f;

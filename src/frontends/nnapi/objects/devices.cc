@@ -80,6 +80,7 @@ Result<DeviceList> deviceList(const ANeuralNetworksDevice* const* list, uint32_t
 std::vector<std::string> clientExtensions(const hal::Device& device) {
   std::vector<std::string> names = device.supportedExtensions();
   std::erase(names, hal::kCustomExtensionName);
+  std::erase(names, hal::kStringExtensionName);
   return names;
 }
 

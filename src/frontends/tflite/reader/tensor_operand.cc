@@ -173,6 +173,9 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
     case schema::TensorType::COMPLEX64:
       operand->type = OperandType::kTensorComplex64;
       return {};
+    case schema::TensorType::STRING:
+      operand->type = OperandType::kTensorString;
+      return {};
     // Only a bias has a scale, that of input times weights; the translators set it.
     case schema::TensorType::INT32:
       operand->type = OperandType::kTensorInt32;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/format.h"
+#include "memory/packed_strings.h"
 
 namespace hearth::tflite {
 
@@ -53,6 +54,21 @@ int32_t ModelWriter::addConstantBytes(schema::TensorType type, Shape shape,
   const int32_t added = addTensor(type, std::move(shape), scale, zeroPoint);
   tensor(added).buffer = static_cast<uint32_t>(model.buffers.size()) - 1;
   return added;
+}
+
+int32_t ModelWriter::addStrings(Shape shape, const std::vector<std::string_view>& strings) {
+  return addConstantBytes(schema::TensorType::STRING, std::move(shape),
+                          *memory::packStrings(strings));
+}
+
+int32_t ModelWriter::addTable(int32_t id, schema::TensorType keys, schema::TensorType values) {
+  const int32_t handle = addTensor(schema::TensorType::RESOURCE, {1});
+  schema::HashtableOptionsT options;
+  options.table_id = id;
+  options.key_dtype = keys;
+  options.value_dtype = values;
+  addOperator(schema::BuiltinOperator::HASHTABLE, {}, {handle}, options);
+  return handle;
 }
 
 int32_t ModelWriter::ints(std::initializer_list<int32_t> values) {
@@ -133,6 +149,30 @@ std::vector<uint8_t> flexMap(
       builder.TypedVector(name.c_str(), [&] {
         for (const int32_t value : values) builder.Int(value);
       });
+  });
+  builder.Finish();
+  return builder.GetBuffer();
+}
+
+std::vector<uint8_t> ngramOptions(int64_t width, const std::string& separator,
+                                  const std::string& reduction) {
+  flexbuffers::Builder builder;
+  builder.Map([&] {
+    builder.Int("width", width);
+    builder.Int("axis", -1);
+    builder.String("reduction_type", reduction);
+    builder.String("string_separator", separator);
+  });
+  builder.Finish();
+  return builder.GetBuffer();
+}
+
+std::vector<uint8_t> raggedOptions(const std::vector<std::string>& partitions) {
+  flexbuffers::Builder builder;
+  builder.Map([&] {
+    builder.Vector("row_partition_types", [&] {
+      for (const std::string& partition : partitions) builder.String(partition);
+    });
   });
   builder.Finish();
   return builder.GetBuffer();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,9 @@ class ModelWriter {
   int32_t addConstantBytes(schema::TensorType type, Shape shape, std::vector<uint8_t> bytes,
                            float scale = 0.0f, int64_t zeroPoint = 0);
   int32_t ints(std::initializer_list<int32_t> values);
+  int32_t addStrings(Shape shape, const std::vector<std::string_view>& strings);
+  // Adds a HASHTABLE to the last subgraph and returns its handle.
+  int32_t addTable(int32_t id, schema::TensorType keys, schema::TensorType values);
 
   schema::OperatorT& addOperator(schema::BuiltinOperator code, std::vector<int32_t> inputs,
                                  std::vector<int32_t> outputs, int32_t version = 1);
@@ -72,6 +76,12 @@ class ModelWriter {
 std::vector<uint8_t> flexMap(
     const std::vector<std::pair<std::string, double>>& numbers,
     const std::vector<std::pair<std::string, std::vector<int32_t>>>& lists = {});
+
+// A FlexBuffer with the options of tftext:Ngrams.
+std::vector<uint8_t> ngramOptions(int64_t width, const std::string& separator,
+                                  const std::string& reduction = "STRING_JOIN");
+// A FlexBuffer with the options of RaggedTensorToTensor.
+std::vector<uint8_t> raggedOptions(const std::vector<std::string>& partitions);
 
 // A copy of the bytes in memory of its own, as of a file.
 memory::PoolRef poolOf(const std::vector<uint8_t>& bytes);

@@ -717,6 +717,35 @@ ModelWriter resources() {
   return model;
 }
 
+// The words of a sentence, their numbers in a table that a subgraph fills, and which one is "b".
+ModelWriter strings() {
+  ModelWriter model;
+  const int32_t sentence = model.addTensor(TensorType::STRING, {1});
+  const int32_t words = model.addTensor(TensorType::STRING, {1, 1});
+  model.tensor(words).shape_signature = {1, -1};
+  model.addCustom("tftext:WhitespaceTokenizer", {sentence}, {words});
+  schema::CallOnceOptionsT once;
+  once.init_subgraph_index = 1;
+  model.addOperator(BuiltinOperator::CALL_ONCE, {}, {}, once);
+  const int32_t table = model.addTable(5, TensorType::STRING, TensorType::INT64);
+  const int32_t missing = model.addConstant<int64_t>(TensorType::INT64, {1}, {-1});
+  const int32_t numbers = model.addTensor(TensorType::INT64, {1, 1});
+  model.tensor(numbers).shape_signature = {1, -1};
+  model.addOperator(BuiltinOperator::HASHTABLE_FIND, {table, words, missing}, {numbers});
+  const int32_t size = model.addTensor(TensorType::INT64, {1});
+  model.addOperator(BuiltinOperator::HASHTABLE_SIZE, {table}, {size});
+  const int32_t isB = model.addTensor(TensorType::BOOL, {1, 1});
+  model.tensor(isB).shape_signature = {1, -1};
+  model.addOperator(BuiltinOperator::EQUAL, {words, model.addStrings({1}, {"b"})}, {isB});
+  model.setArguments({sentence}, {words, numbers, size, isB});
+  model.addSubgraph("once");
+  const int32_t inner = model.addTable(5, TensorType::STRING, TensorType::INT64);
+  const int32_t keys = model.addStrings({3}, {"c", "a", "b"});
+  const int32_t values = model.addConstant<int64_t>(TensorType::INT64, {3}, {30, 10, 20});
+  model.addOperator(BuiltinOperator::HASHTABLE_IMPORT, {inner, keys, values}, {});
+  return model;
+}
+
 // One known composite and one unknown.
 ModelWriter composites() {
   ModelWriter model;
@@ -850,6 +879,7 @@ std::vector<SampleModel> sampleModels() {
           {"unpooling", unpooling().write()},
           {"unsaid_shapes", unsaidShapes().write()},
           {"resources", resources().write()},
+          {"strings", strings().write()},
           {"control_flow", controlFlow().write()}};
 }
 

@@ -6,6 +6,15 @@
 #include <vector>
 
 namespace hearth::tflite {
+namespace {
+
+std::optional<std::string_view> textOf(const flexbuffers::Reference& value) {
+  if (!value.IsString() && !value.IsKey()) return std::nullopt;
+  const flexbuffers::String text = value.AsString();
+  return std::string_view(text.c_str(), text.length());
+}
+
+}  // namespace
 
 Result<FlexAttributes> FlexAttributes::parse(std::span<const uint8_t> bytes) {
   FlexAttributes attributes;
@@ -67,6 +76,22 @@ std::optional<std::string> FlexAttributes::text(const char* name) const {
       flexbuffers::GetRoot(bytes_.data(), bytes_.size()).AsMap()[name];
   if (!value.IsString()) return std::nullopt;
   return value.AsString().str();
+}
+
+std::vector<std::string_view> FlexAttributes::texts(const char* name) const {
+  std::vector<std::string_view> found;
+  if (bytes_.empty()) return found;
+  const flexbuffers::Reference list =
+      flexbuffers::GetRoot(bytes_.data(), bytes_.size()).AsMap()[name];
+  const auto take = [&found](const auto& elements) {
+    for (size_t i = 0; i < elements.size(); ++i)
+      if (const auto text = textOf(elements[i])) found.push_back(*text);
+  };
+  if (list.IsUntypedVector())
+    take(list.AsVector());
+  else if (list.IsTypedVector())
+    take(list.AsTypedVector());
+  return found;
 }
 
 }  // namespace hearth::tflite

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -27,6 +28,8 @@ class FlexAttributes {
   std::optional<std::vector<double>> numbers(const char* name) const;
   // Nothing when the map has no text of this name.
   std::optional<std::string> text(const char* name) const;
+  // The strings of a list; none for anything else. What is no string is left out.
+  std::vector<std::string_view> texts(const char* name) const;
 
  private:
   std::span<const uint8_t> bytes_;

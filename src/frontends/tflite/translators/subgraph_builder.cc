@@ -14,6 +14,7 @@
 #include "frontends/tflite/translators/operator_view.h"
 #include "frontends/tflite/translators/translators.h"
 #include "frontends/tflite/translators/unsaid_shapes.h"
+#include "memory/packed_strings.h"
 
 namespace hearth::tflite {
 
@@ -211,6 +212,15 @@ Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Ten
   const ShapeSource shape =
       hasValue || tensor.is_variable() ? ShapeSource::kFile : ShapeSource::kSignature;
   HEARTH_ASSIGN(graph::Operand operand, makeOperand(tensor, name, shape, scaleLists()));
+  if (operand.type == OperandType::kTensorString && hasValue) {
+    if (tensor.sparsity() != nullptr)
+      return fail(ErrorCode::kUnsupported, "The sparse tensor \"{}\" is of strings.", name);
+    operand.name = std::move(name);
+    return addStringConstant(**range, std::move(operand));
+  }
+  if (operand.type == OperandType::kTensorString && tensor.is_variable())
+    return fail(ErrorCode::kUnsupported,
+                "The variable \"{}\" is of strings, which no run keeps for the next.", name);
   const bool isTwoBits = tensor.type() == schema::TensorType::INT2;
   if (!hasValue || tensor.sparsity() != nullptr) HEARTH_TRY(refuseTwoBits(tensor, name));
   if (isTwoBits)
@@ -270,6 +280,34 @@ Status SubgraphBuilder::setValue(const BufferRange& range, const std::string& na
   return {};
 }
 
+Result<uint32_t> SubgraphBuilder::addStringConstant(const BufferRange& range,
+                                                    graph::Operand operand) {
+  const auto packed = memory::PackedStrings::of(model_.file().bytes(range));
+  if (!packed)
+    return std::unexpected(
+        Error(packed.error())
+            .addContext(base::formatText("while reading the tensor \"{}\"", operand.name)));
+  HEARTH_ASSIGN(const uint64_t count, graph::elementCount(operand));
+  if (count != packed->count())
+    return fail(ErrorCode::kBadData, "The constant tensor \"{}\" of the shape {} has {} strings.",
+                operand.name, graph::describeDimensions(operand.dimensions), packed->count());
+  graph::Operand bytes;
+  bytes.type = OperandType::kTensorQuant8Asymm;
+  bytes.scale = 1.0f;
+  bytes.dimensions = {static_cast<uint32_t>(range.length)};
+  HEARTH_TRY(setValue(range, operand.name, &bytes));
+  HEARTH_ASSIGN(const uint32_t buffer, addOperand(std::move(bytes)));
+  std::vector<uint32_t> inputs = {buffer};
+  if (!operand.dimensions.empty()) {
+    const std::vector<int32_t> shape(operand.dimensions.begin(), operand.dimensions.end());
+    HEARTH_ASSIGN(const uint32_t dimensions, intTensor(shape));
+    inputs.push_back(dimensions);
+  }
+  HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(operand)));
+  HEARTH_TRY(append({OperationType::kStringConstant, std::move(inputs), {added}, {}}));
+  return added;
+}
+
 Status SubgraphBuilder::setTwoBitValue(const BufferRange& range, const std::string& name,
                                        graph::Operand* operand) {
   HEARTH_ASSIGN(const uint64_t count, graph::elementCount(*operand));
@@ -325,6 +363,7 @@ Status SubgraphBuilder::initializeResources(int64_t subgraph) {
     return fail(ErrorCode::kBadData, "It calls subgraph {} of {}.", subgraph,
                 model_.file().subgraphCount());
   std::map<int64_t, std::string> handles;
+  std::map<int64_t, int32_t> tables;
   if (called->operators() == nullptr) return {};
   for (const schema::Operator* operation : *called->operators()) {
     const schema::OperatorCode* code = model_.file().operatorCode(operation->opcode_index());
@@ -339,10 +378,25 @@ Status SubgraphBuilder::initializeResources(int64_t subgraph) {
       handles.insert_or_assign(outputs->Get(0), std::move(name));
       continue;
     }
+    if (type == schema::BuiltinOperator::HASHTABLE && outputs != nullptr && outputs->size() == 1) {
+      const auto* const table = operation->builtin_options_as_HashtableOptions();
+      HEARTH_TRY(model_.charge(sizeof(tables)));
+      tables.insert_or_assign(outputs->Get(0), table == nullptr ? 0 : table->table_id());
+      continue;
+    }
+    if (type == schema::BuiltinOperator::HASHTABLE_IMPORT && inputs != nullptr &&
+        inputs->size() == 3 && tables.contains(inputs->Get(0))) {
+      HEARTH_TRY_CONTEXT(
+          tables_.fill(*this, tables[inputs->Get(0)], *called, inputs->Get(1), inputs->Get(2)),
+          "in subgraph {}", subgraph);
+      continue;
+    }
     if (type != schema::BuiltinOperator::ASSIGN_VARIABLE || inputs == nullptr ||
         inputs->size() != 2 || !handles.contains(inputs->Get(0)))
       return fail(ErrorCode::kUnsupported,
-                  "The subgraph {} that runs once does more than to assign constants.", subgraph);
+                  "The subgraph {} that runs once does more than to assign constants and to fill "
+                  "hash tables.",
+                  subgraph);
     const schema::Tensor* value = model_.file().tensor(*called, inputs->Get(1));
     if (value == nullptr)
       return fail(ErrorCode::kBadData, "Subgraph {} assigns tensor {}.", subgraph, inputs->Get(1));
@@ -358,10 +412,36 @@ Status SubgraphBuilder::initializeResources(int64_t subgraph) {
   return {};
 }
 
+Status SubgraphBuilder::addTableHandle(int64_t tensor, int32_t id) {
+  HEARTH_TRY(model_.charge(sizeof(scope_->tableOfTensor)));
+  scope_->tableOfTensor.insert_or_assign(tensor, id);
+  return {};
+}
+
+Result<int32_t> SubgraphBuilder::tableIdOf(int64_t handle) const {
+  const auto found = scope_->tableOfTensor.find(handle);
+  if (found == scope_->tableOfTensor.end())
+    return fail(ErrorCode::kBadData, "The tensor {} is no handle of a hash table.", handle);
+  return found->second;
+}
+
+Status SubgraphBuilder::fillTable(int64_t handle, int64_t keys, int64_t values) {
+  HEARTH_ASSIGN(const int32_t id, tableIdOf(handle));
+  return tables_.fill(*this, id, source(), keys, values);
+}
+
+Result<TableOperands> SubgraphBuilder::tableOf(int64_t handle) const {
+  HEARTH_ASSIGN(const int32_t id, tableIdOf(handle));
+  return tables_.find(id);
+}
+
 Result<SubgraphBuilder::Variable*> SubgraphBuilder::useResource(const std::string& name,
                                                                 graph::Operand like) {
   if (const auto found = resources_.find(name); found != resources_.end())
     return &variables_[found->second];
+  if (like.type == OperandType::kTensorString)
+    return fail(ErrorCode::kUnsupported,
+                "The resource \"{}\" is of strings, which no run keeps for the next.", name);
   if (!graph::isFullySpecified(like))
     return fail(ErrorCode::kUnsupported, "The resource \"{}\" has unknown dimensions.", name);
   like.lifetime = Lifetime::kSubgraphInput;

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "frontends/tflite/translators/model_builder.h"
+#include "frontends/tflite/translators/table_operands.h"
 #include "graph/model.h"
 
 namespace hearth::tflite {
@@ -88,11 +89,18 @@ class SubgraphBuilder {
   // Registers a resource variable under the name that VAR_HANDLE gives it.
   Status addHandle(int64_t tensor, std::string resource);
   // Takes the values that another subgraph (CALL_ONCE) assigns to resources as their initial
-  // values. kUnsupported when the subgraph does anything but assign constants.
+  // values, and fills the hash tables that it fills. kUnsupported when the subgraph does anything
+  // else, or takes values that are no constants.
   Status initializeResources(int64_t subgraph);
   // The value of a resource; `like` is the tensor that it is read into.
   Result<uint32_t> readResource(int64_t handle, int64_t like);
   Status assignResource(int64_t handle, uint32_t value);
+  // Makes a tensor the handle of the hash table `id`.
+  Status addTableHandle(int64_t tensor, int32_t id);
+  // Fills the table of a handle from two constants. Errors: those of TableOperandMap::fill().
+  Status fillTable(int64_t handle, int64_t keys, int64_t values);
+  // kBadData for a tensor that is no such handle, else TableOperandMap::find().
+  Result<TableOperands> tableOf(int64_t handle) const;
   // From here on operand `value` is the value of `tensor`. kBadData when it already has another
   // value.
   Status bindTensor(int64_t tensor, uint32_t value);
@@ -112,6 +120,7 @@ class SubgraphBuilder {
     std::vector<int64_t> operandOfTensor;  // -1: none yet; for a variable, its newest value
     size_t depth = 0;
     std::map<int64_t, std::string> resourceOfTensor = {};
+    std::map<int64_t, int32_t> tableOfTensor = {};
   };
   // A value that lives on between runs: a variable tensor, or a resource, which has no tensor.
   struct Variable {
@@ -124,7 +133,10 @@ class SubgraphBuilder {
   Status setTwoBitValue(const BufferRange& range, const std::string& name, graph::Operand* operand);
   Status setDenseValue(const schema::SparsityParameters& sparsity, const BufferRange& range,
                        graph::Operand* operand);
+  // Makes a STRING_CONSTANT of `operand`, which has type and shape.
+  Result<uint32_t> addStringConstant(const BufferRange& range, graph::Operand operand);
   Result<std::string> resourceOf(int64_t handle) const;
+  Result<int32_t> tableIdOf(int64_t handle) const;
   Result<Variable*> useResource(const std::string& name, graph::Operand like);
   Status bindInputs(Scope* scope, const std::vector<uint32_t>& inputs);
   Result<uint32_t> createOperand(int64_t index, const schema::Tensor& tensor);
@@ -147,6 +159,7 @@ class SubgraphBuilder {
   std::set<uint32_t> unsaidRanks_;  // operands without dimensions, whose rank the file does not say
   std::map<std::string, size_t> resources_;                    // index of variables_
   std::map<std::string, std::vector<uint8_t>> initialValues_;  // of resources
+  TableOperandMap tables_;
   std::map<std::pair<graph::OperandType, uint32_t>, uint32_t> scalars_;
   std::map<std::tuple<uint32_t, graph::OperandType, float>, uint32_t> retyped_;
 };

@@ -15,9 +15,9 @@ const TranslatorEntry* findTranslator(schema::BuiltinOperator code) {
     std::vector<TranslatorEntry> entries;
     for (const auto family :
          {complexTranslators(), compositeTranslators(), controlFlowTranslators(), convTranslators(),
-          detectionTranslators(), elementwiseTranslators(), lookupTranslators(),
-          quantizationTranslators(), randomTranslators(), recurrentTranslators(),
-          reduceTranslators(), resizeTranslators(), shapeTranslators()})
+          detectionTranslators(), elementwiseTranslators(), hashtableTranslators(),
+          lookupTranslators(), quantizationTranslators(), randomTranslators(),
+          recurrentTranslators(), reduceTranslators(), resizeTranslators(), shapeTranslators()})
       entries.insert(entries.end(), family.begin(), family.end());
     std::ranges::sort(entries, {}, &TranslatorEntry::code);
     return entries;
@@ -32,7 +32,7 @@ std::span<const CustomTranslatorEntry> customTranslators() {
     std::vector<CustomTranslatorEntry> entries;
     for (const auto family :
          {audioTranslators(), detectionCustomTranslators(), landmarkTranslators(),
-          mediapipeTranslators(), transformationTranslators()})
+          mediapipeTranslators(), textTranslators(), transformationTranslators()})
       entries.insert(entries.end(), family.begin(), family.end());
     return entries;
   });

@@ -37,6 +37,7 @@ std::span<const CustomTranslatorEntry> audioTranslators();
 std::span<const CustomTranslatorEntry> detectionCustomTranslators();
 std::span<const CustomTranslatorEntry> landmarkTranslators();
 std::span<const CustomTranslatorEntry> mediapipeTranslators();
+std::span<const CustomTranslatorEntry> textTranslators();
 std::span<const CustomTranslatorEntry> transformationTranslators();
 // Null when the program has registered no operator of this name, or none that files may name.
 const TranslatorEntry* registeredTranslator(std::string_view name);
@@ -77,6 +78,7 @@ std::span<const TranslatorEntry> controlFlowTranslators();
 std::span<const TranslatorEntry> convTranslators();
 std::span<const TranslatorEntry> detectionTranslators();
 std::span<const TranslatorEntry> elementwiseTranslators();
+std::span<const TranslatorEntry> hashtableTranslators();
 std::span<const TranslatorEntry> lookupTranslators();
 std::span<const TranslatorEntry> quantizationTranslators();
 std::span<const TranslatorEntry> randomTranslators();

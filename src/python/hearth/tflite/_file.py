@@ -17,8 +17,17 @@ TYPES = {0: (np.float32, "FLOAT32"), 1: (np.float16, "FLOAT16"), 2: (np.int32, "
          14: (np.object_, "VARIANT"), 15: (np.uint32, "UINT32"), 16: (np.uint16, "UINT16"),
          17: (np.int8, "INT4")}
 # Types of which no arrays are made.
-OPAQUE = ("STRING", "RESOURCE", "VARIANT")
+OPAQUE = ("RESOURCE", "VARIANT")
 _BLOCKWISE_QUANTIZATION = 2
+
+
+def unpacked(content):
+    """The strings of a constant: their number, the offset of each and of the end, then their bytes."""
+    count, = struct.unpack_from("<i", content) if len(content) >= 8 else (0,)
+    if count < 0 or 4 * (count + 2) > len(content):
+        raise ValueError(f"A buffer of {len(content)} bytes says that it has {count} strings.")
+    offsets = struct.unpack_from(f"<{count + 1}i", content, 4)
+    return [bytes(content[begin:end]) for begin, end in zip(offsets, offsets[1:])]
 
 
 class Bytes:
@@ -181,6 +190,11 @@ class Tensor:
             content = b""
         if content is None or self.dtype is None or self.type_name in OPAQUE:
             return None
+        if self.type_name == "STRING":
+            array = np.empty(int(np.prod(self.shape, dtype=np.int64)), object)
+            array[:] = unpacked(content)
+            array.flags.writeable = False
+            return array.reshape(self.shape)
         array = np.frombuffer(content, self.dtype)
         if self.type_name == "INT4":
             # Two elements in a byte, the first in the low half.

@@ -13,7 +13,17 @@ from ._file import OPAQUE, TYPES
 # As many choices of shapes are kept ready.
 _MOST_PREPARED = 8
 _NULL = "Tensor data is null. Run allocate_tensors() first"
-_TYPE_NAMES = {np.dtype(dtype): name for dtype, name in TYPES.values() if name not in (*OPAQUE, "INT4")}
+_TYPE_NAMES = {np.dtype(dtype): name for dtype, name in TYPES.values()
+               if name not in (*OPAQUE, "STRING", "INT4")}
+
+
+def _as_bytes(strings):
+    """An array of strings as one of bytes objects."""
+    result = np.empty(strings.size, object)
+    result[:] = [text.encode() if isinstance(text, str) else text for text in strings.ravel().tolist()]
+    if not all(isinstance(text, bytes) for text in result):
+        raise ValueError("Cannot set tensor: The array has elements that are neither str nor bytes.")
+    return result.reshape(strings.shape)
 
 
 class Graph:
@@ -97,9 +107,11 @@ class Graph:
         self._learnt = {}
         self._is_learning_done = False
         self._input_arrays = arrays
-        self._output_arrays = [None if None in tensor.shape else tensor.empty()
+        # A run makes new arrays of strings, and reads those of its inputs.
+        self._output_arrays = [None if None in tensor.shape or tensor.dtype == "object" else tensor.empty()
                                for tensor in self._compilation.outputs]
-        self._has_open_outputs = any(array is None for array in self._output_arrays)
+        self._has_open_outputs = any(array is None for array in self._output_arrays) or any(
+            array.dtype == object for array in arrays)
         self._arrays = {index: array for index, array in zip(self._output_tensors, self._output_arrays)
                         if array is not None}
         self._arrays.update(zip(self.inputs, arrays))
@@ -178,6 +190,8 @@ class Graph:
             raise ValueError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() "
                              "first")
         value = np.asarray(value)
+        if array.dtype == object and value.dtype.kind in "SUO":
+            value = _as_bytes(value)
         if value.dtype != array.dtype:
             given = _TYPE_NAMES.get(value.dtype.newbyteorder("="), "STRING")
             tensor = self.tensor(index)

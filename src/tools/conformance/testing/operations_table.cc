@@ -39,6 +39,8 @@ std::string shortName(OperandType type) {
       return "float16";
     case OperandType::kTensorComplex64:
       return "complex64";
+    case OperandType::kTensorString:
+      return "string";
     case OperandType::kTensorFloat64:
       return "float64";
     case OperandType::kTensorInt32:
