@@ -6,7 +6,7 @@
 # exchanged: tools/dev/wheels.py copies cpuinfo and libseccomp. It also makes what HEARTH_WHEEL_PARTS has.
 
 # Of the C++ library each of ours has a copy of its own, which others must not find.
-add_link_options(-static-libstdc++ -static-libgcc
+add_link_options(-static-libstdc++ -static-libgcc -Wl,--gc-sections
                  -Wl,--exclude-libs,libstdc++.a:libgcc.a:libgcc_eh.a)
 
 # What the archives of the C++ library and the unwinder ask of a newer glibc than ours have to run with.
