@@ -40,6 +40,8 @@ Result<PackedStrings> PackedStrings::of(std::span<const uint8_t> bytes) {
 std::string_view PackedStrings::operator[](size_t index) const {
   const auto begin = static_cast<size_t>(word(1 + index));
   const auto end = static_cast<size_t>(word(2 + index));
+  // The memory may have changed since of(): it can be a file's or a client's.
+  if (end > bytes_.size() || begin > end) return {};
   return {reinterpret_cast<const char*>(bytes_.data()) + begin, end - begin};
 }
 

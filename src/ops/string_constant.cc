@@ -50,6 +50,10 @@ Status prepare(OperationContext& context) {
 
 Status execute(OperationContext& context) {
   HEARTH_ASSIGN(const memory::PackedStrings strings, stringsOf(context));
+  // Another thread may have written to the memory of the input since the output was allocated.
+  if (strings.count() != context.outputs[0].elementCount())
+    return fail(ErrorCode::kOpFailed, "The strings of {} changed during the run.",
+                context.describe());
   auto* const target = context.outputs[0].as<memory::StringHandle>();
   for (size_t i = 0; i < strings.count(); ++i) {
     HEARTH_ASSIGN(target[i], memory::putString(strings[i]));
