@@ -447,10 +447,12 @@ typedef enum hearth_tuning {
 #define HEARTH_CACHE_TOKEN_BYTES 32
 
 // A `device` that is named runs the whole model, or the compilation fails. "cpu", "gpu" and
-// "accelerator" name the first device of that type. Without a name, each
-// operation goes to the device that takes it at the lowest cost; when another device fails, at the
-// compilation or in an execution, nnapi-reference runs the whole model or that execution instead,
-// with a warning in the log. Lack of memory or time is a failure all the same.
+// "accelerator", in upper or lower case, name all devices of that type: each operation goes to the
+// one among them that takes it at the lowest cost. HEARTH_NOT_FOUND: there is no such device.
+// Without a name, each operation goes to the device of any type that takes it at the lowest cost;
+// when another device fails, at the compilation or in an execution, nnapi-reference runs the whole
+// model or that execution instead, with a warning in the log. Lack of memory or time is a failure
+// all the same.
 //
 // `cache_dir` turns on NNAPI's compilation caching (ANeuralNetworksCompilation_setCaching): devices
 // save the prepared model in this folder, and the next start with the same token begins with it. As

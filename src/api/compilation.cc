@@ -181,8 +181,7 @@ std::shared_ptr<const CacheRequest> cacheRequest(const hearth_model& model,
 Result<CompilationOptions> runtimeOptions(const hearth_compile_options& options) {
   CompilationOptions made;
   if (options.device != nullptr) {
-    HEARTH_ASSIGN(auto device, DeviceManager::shared().find(options.device));
-    made.devices = {std::move(device)};
+    HEARTH_ASSIGN(made.devices, DeviceManager::shared().select(options.device));
   }
   made.preparation = preparationOf(options);
   made.isTuned = isTuned(options);

@@ -378,10 +378,11 @@ NB_MODULE(_hearth, module) {
       .def("_close", &PyModel::close)
       .def_prop_ro("signatures", [](const PyModel& self) { return self.get()->signatureKeys(); })
       .def("_inspect",
-           [](const PyModel& self) {
+           [](const PyModel& self, nb::kwargs given) {
              const auto model = self.get();
+             const CompileOptions options = optionsOf(given).made();
              const Unlocked unlocked;
-             return model->inspect();
+             return model->inspect(options);
            })
       .def("_describe_signature",
            [](const PyModel& self) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -15,6 +16,7 @@
 
 #include "base/env.h"
 #include "base/fork_gate.h"
+#include "base/format.h"
 #include "base/helper_thread.h"
 #include "base/immortal.h"
 #include "base/log.h"
@@ -26,6 +28,27 @@
 
 namespace hearth::runtime {
 namespace {
+
+// The types of devices by which a client may ask for one.
+constexpr std::pair<std::string_view, hal::DeviceType> kTypes[] = {
+    {"cpu", hal::DeviceType::kCpu},
+    {"gpu", hal::DeviceType::kGpu},
+    {"accelerator", hal::DeviceType::kAccelerator}};
+
+std::string_view wordOf(hal::DeviceType type) {
+  for (const auto& [word, known] : kTypes)
+    if (known == type) return word;
+  return "other";
+}
+
+std::optional<hal::DeviceType> typeNamed(std::string_view text) {
+  const auto isSame = [](char one, char other) {
+    return std::tolower(static_cast<unsigned char>(one)) == other;
+  };
+  for (const auto& [word, type] : kTypes)
+    if (std::ranges::equal(text, word, isSame)) return type;
+  return std::nullopt;
+}
 
 using HostPlaces = std::map<std::string, ipc::HostPlace>;
 
@@ -178,21 +201,27 @@ std::shared_ptr<hal::Device> DeviceManager::reference() const {
   return nullptr;
 }
 
-Result<std::shared_ptr<hal::Device>> DeviceManager::find(std::string_view name) const {
-  std::string names;
-  for (const auto& device : devices_) {
+std::shared_ptr<hal::Device> DeviceManager::find(std::string_view name) const {
+  for (const auto& device : devices_)
     if (device->name() == name) return device;
-    names += (names.empty() ? "" : ", ") + device->name();
-  }
-  static constexpr std::pair<std::string_view, hal::DeviceType> kTypes[] = {
-      {"cpu", hal::DeviceType::kCpu},
-      {"gpu", hal::DeviceType::kGpu},
-      {"accelerator", hal::DeviceType::kAccelerator}};
-  for (const auto& [word, type] : kTypes)
-    for (const auto& device : devices_)
-      if (name == word && device->type() == type) return device;
-  return fail(ErrorCode::kNotFound, "There is no device {}; there are: {}.", name,
-              names.empty() ? "none" : names);
+  return nullptr;
+}
+
+Result<std::vector<std::shared_ptr<hal::Device>>> DeviceManager::select(
+    std::string_view nameOrType) const {
+  if (auto named = find(nameOrType)) return std::vector{std::move(named)};
+  const std::optional<hal::DeviceType> type = typeNamed(nameOrType);
+  std::vector<std::shared_ptr<hal::Device>> selected;
+  for (const auto& device : devices_)
+    if (device->type() == type) selected.push_back(device);
+  if (!selected.empty()) return selected;
+  std::string known;
+  for (const auto& device : devices_)
+    known += base::formatText("{}{} ({})", known.empty() ? "" : ", ", device->name(),
+                              wordOf(device->type()));
+  return fail(ErrorCode::kNotFound, "There is no device {}{}; there are: {}.",
+              type ? "of the type " : "", type ? wordOf(*type) : nameOrType,
+              known.empty() ? "none" : known);
 }
 
 }  // namespace hearth::runtime

@@ -41,9 +41,13 @@ class DeviceManager {
   // The last resort, nnapi-reference; null where these devices have none.
   std::shared_ptr<hal::Device> reference() const;
 
-  // The device with this name, or the first one of the type "cpu", "gpu" or "accelerator".
-  // kNotFound when there is none; the message lists the devices.
-  Result<std::shared_ptr<hal::Device>> find(std::string_view name) const;
+  // The device with this name; null when there is none.
+  std::shared_ptr<hal::Device> find(std::string_view name) const;
+
+  // What a client means that asks for one device: the device with this name, or all devices of the
+  // type "cpu", "gpu" or "accelerator", in upper or lower case, in the order of preference; at
+  // least one. kNotFound when there is none; the message lists the devices and their types.
+  Result<std::vector<std::shared_ptr<hal::Device>>> select(std::string_view nameOrType) const;
 
  private:
   std::vector<std::shared_ptr<hal::Device>> devices_;

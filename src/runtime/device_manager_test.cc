@@ -22,7 +22,6 @@ namespace hearth::runtime {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 // Runs `run` in a child process, since a process creates its devices only once.
 template <typename Run>
@@ -41,7 +40,7 @@ bool succeedsInChild(Run run) {
 bool canUseDevices() {
   const auto device = DeviceManager::shared().find("hearth-cpu");
   if (!device) return false;
-  (*device)->warmUp();
+  device->warmUp();
   return true;
 }
 
@@ -114,7 +113,7 @@ TEST_F(InstalledDriverTest, IsFoundWhileDevicesAreWarmedUp) {
   EXPECT_TRUE(succeedsInChild([&] {
     install();
     DeviceManager::warmUp();
-    return canUseDevices() && DeviceManager::shared().find("test-device").has_value();
+    return canUseDevices() && DeviceManager::shared().find("test-device") != nullptr;
   }));
 }
 
@@ -127,17 +126,43 @@ TEST(DeviceManagerTest, AChildDoesNotWaitForItsParentsThread) {
     })) << i;
 }
 
-TEST(DeviceManagerTest, TheErrorForAnUnknownDeviceNamesAllDevices) {
-  const auto reference = std::shared_ptr<hal::Device>(drivers::reference::createDevice());
-  const DeviceManager manager({reference});
-  const auto found = manager.find("nnapi-reference");
-  ASSERT_TRUE(found);
-  EXPECT_EQ(*found, reference);
-  const auto missing = manager.find("nnapi");
+// A device of the given type.
+class TypedDevice final : public hal::StubDevice {
+ public:
+  TypedDevice(std::string name, hal::DeviceType type) : StubDevice(std::move(name)), type_(type) {}
+  hal::DeviceType type() const override { return type_; }
+
+ private:
+  const hal::DeviceType type_;
+};
+
+TEST(DeviceManagerTest, ADeviceIsSelectedByNameAndAllByTheirType) {
+  const auto device = [](const char* name, hal::DeviceType type) {
+    return std::make_shared<TypedDevice>(name, type);
+  };
+  const DeviceManager manager(
+      {device("fast", hal::DeviceType::kCpu), device("cpu", hal::DeviceType::kOther),
+       device("npu", hal::DeviceType::kAccelerator), device("plain", hal::DeviceType::kCpu)});
+  EXPECT_THAT(namesOf(*manager.select("npu")), ElementsAre("npu"));
+  EXPECT_THAT(namesOf(*manager.select("Accelerator")), ElementsAre("npu"));
+  EXPECT_THAT(namesOf(*manager.select("CPU")), ElementsAre("fast", "plain"));
+  EXPECT_THAT(namesOf(*manager.select("cpu")), ElementsAre("cpu")) << "a name goes before a type";
+}
+
+TEST(DeviceManagerTest, TheErrorForAMissingDeviceListsAllDevices) {
+  const DeviceManager manager(
+      {std::shared_ptr<hal::Device>(drivers::reference::createDevice()),
+       std::make_shared<TypedDevice>("npu", hal::DeviceType::kAccelerator)});
+  const auto missing = manager.select("nnapi");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code(), ErrorCode::kNotFound);
-  EXPECT_THAT(missing.error().message(), HasSubstr("nnapi-reference"));
-  EXPECT_THAT(DeviceManager({}).find("nnapi").error().message(), HasSubstr("none"));
+  EXPECT_EQ(missing.error().message(),
+            "There is no device nnapi; there are: nnapi-reference (cpu), npu (accelerator).");
+  EXPECT_EQ(manager.select("GPU").error().message(),
+            "There is no device of the type gpu; there are: nnapi-reference (cpu), npu "
+            "(accelerator).");
+  EXPECT_EQ(DeviceManager({}).select("nnapi").error().message(),
+            "There is no device nnapi; there are: none.");
 }
 
 // A device that answers with the given number of cache files, or with an error, and with the given

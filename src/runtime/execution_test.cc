@@ -57,7 +57,7 @@ class ExecutionTest : public testing::TestWithParam<const char*> {
  protected:
   std::shared_ptr<Execution> execution(const std::shared_ptr<const graph::Model>& model) const {
     CompilationOptions options;
-    options.devices = {*devices_.find(GetParam())};
+    options.devices = {devices_.find(GetParam())};
     const auto compilation = Compilation::create(model, {}, options, devices_);
     EXPECT_TRUE(compilation) << compilation.error().toString();
     if (!compilation) return nullptr;

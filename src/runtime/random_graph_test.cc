@@ -238,7 +238,7 @@ class RandomGraphTest : public testing::Test {
   }
 
   // In this process or behind hosts.
-  const std::shared_ptr<hal::Device> cpu_ = *DeviceManager::shared().find("hearth-cpu");
+  const std::shared_ptr<hal::Device> cpu_ = DeviceManager::shared().find("hearth-cpu");
   const std::shared_ptr<hal::Device> reference_ = DeviceManager::shared().reference();
 };
 

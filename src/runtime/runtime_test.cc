@@ -205,11 +205,11 @@ TEST_F(RuntimeTest, TakesTheFirstDeviceThatTakesEverything) {
 
 TEST_F(RuntimeTest, TakesTheNamedDeviceOrNone) {
   CompilationOptions options;
-  options.devices = {*devices_.find("second")};
+  options.devices = {devices_.find("second")};
   EXPECT_EQ((*compile(2, options))->deviceNames(), "second");
   EXPECT_TRUE((*compile(2, options))->hasSingleExplicitDevice());
   EXPECT_FALSE((*compile())->hasExplicitDevices());
-  options.devices = {*devices_.find("first")};
+  options.devices = {devices_.find("first")};
   first_.takesOperations = false;
   const auto none = compile(2, options);
   ASSERT_FALSE(none);
@@ -217,10 +217,19 @@ TEST_F(RuntimeTest, TakesTheNamedDeviceOrNone) {
 }
 
 TEST_F(RuntimeTest, TheErrorForAnUnknownDeviceNamesAllDevices) {
-  const auto none = devices_.find("third");
+  const auto none = devices_.select("third");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code(), ErrorCode::kNotFound);
-  EXPECT_THAT(none.error().message(), HasSubstr("first, second"));
+  EXPECT_THAT(none.error().message(), HasSubstr("first (cpu), second (cpu)"));
+}
+
+TEST_F(RuntimeTest, TakesAnyDeviceOfTheNamedType) {
+  CompilationOptions options;
+  options.devices = *devices_.select("cpu");
+  EXPECT_EQ((*compile(2, options))->deviceNames(), "first");
+  first_.takesOperations = false;
+  EXPECT_EQ((*compile(2, options))->deviceNames(), "second");
+  EXPECT_FALSE((*compile(2, options))->hasSingleExplicitDevice());
 }
 
 TEST_F(RuntimeTest, FailuresFallBackToTheReferenceUnlessADeviceIsNamed) {

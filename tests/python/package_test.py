@@ -115,6 +115,11 @@ class PackageTest(unittest.TestCase):
     def testDescribesItself(self):
         self.assertEqual(self.model.signatures, ["serving_default"])
         self.assertEqual(self.model.inspect()["signatures"][0]["key"], "serving_default")
+        signature, = self.model.inspect(shapes={"image": (4, 28, 28, 1)})["signatures"]
+        self.assertEqual([signature["inputs"][0]["shape"], signature["outputs"][0]["shape"]],
+                         [[4, 28, 28, 1], [4, 10]])
+        with self.assertRaisesRegex(hearth.errors.NotFound, "image"):
+            self.model.inspect(shapes={"picture": (4, 28, 28, 1)})
         tensor, = self.compiled.inputs
         self.assertEqual((tensor.name, tensor.dtype, tensor.shape), ("image", "float32", (1, 28, 28, 1)))
         self.assertEqual([device.name for device in hearth.devices()][0], "hearth-cpu")
@@ -301,7 +306,11 @@ class PackageTest(unittest.TestCase):
 
     def testACompilationIsAFunction(self):
         self.assertEqual(self.compiled(picture(5))["probabilities"].argmax(), 5)
-        self.assertEqual(self.model.compile(device="cpu", store=self.store).device, "hearth-cpu")
+        for device in ("cpu", "CPU"):
+            self.assertEqual(self.model.compile(device=device, store=self.store).device, "hearth-cpu")
+        with self.assertRaisesRegex(hearth.errors.NotFound,
+                                    r"no device of the type gpu; there are: hearth-cpu \(cpu\)"):
+            self.model.compile(device="GPU")
         self.assertEqual(self.compiled.create_execution()(picture(5))["probabilities"].argmax(), 5)
 
     def testWithClosesAndWhatWasMadeGoesOn(self):

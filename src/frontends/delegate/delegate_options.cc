@@ -35,8 +35,7 @@ Status setCacheFolder(std::string_view text, DelegateOptions* options) {
 }
 
 Status setDevice(std::string_view text, DelegateOptions* options) {
-  HEARTH_ASSIGN(auto device, runtime::DeviceManager::shared().find(text));
-  options->compilation.devices = {std::move(device)};
+  HEARTH_ASSIGN(options->compilation.devices, runtime::DeviceManager::shared().select(text));
   return {};
 }
 

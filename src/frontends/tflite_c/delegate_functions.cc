@@ -67,8 +67,8 @@ class NnapiDelegate final : public OwnDelegate {
 
   Status addTo(DelegateOptions* options) const override {
     if (!device_.empty()) {
-      HEARTH_ASSIGN(auto device, hearth::runtime::DeviceManager::shared().find(device_));
-      options->compilation.devices = {std::move(device)};
+      HEARTH_ASSIGN(options->compilation.devices,
+                    hearth::runtime::DeviceManager::shared().select(device_));
     }
     constexpr int32_t kUndefined = -1;
     constexpr int32_t kLast = 2;

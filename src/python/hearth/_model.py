@@ -27,9 +27,9 @@ class Model(_hearth.Model):
         model._source = None
         return model
 
-    def inspect(self):
-        """What `hearth inspect --json` says."""
-        return json.loads(self._inspect())
+    def inspect(self, shapes=None):
+        """What `hearth inspect --json` says, with other shapes of the inputs as compile() takes them."""
+        return json.loads(self._inspect(**_options.native({"shapes": shapes})))
 
     @property
     def metadata(self):
