@@ -51,12 +51,25 @@ std::string without(std::string_view text, std::string_view mark) {
   }
 }
 
+// What begins with the start itself, as a template may, does not get it twice.
+void addStart(std::span<const int32_t> start, std::vector<int32_t>* tokens) {
+  if (tokens->size() < start.size() || !std::equal(start.begin(), start.end(), tokens->begin()))
+    tokens->insert(tokens->begin(), start.begin(), start.end());
+}
+
 }  // namespace
 
 Result<std::vector<int32_t>> startTokens(const LlmMetadata& metadata, const Tokenizer& tokenizer) {
   if (!metadata.startToken) return std::vector<int32_t>();
   if (!metadata.startToken->ids.empty()) return metadata.startToken->ids;
   return tokenizer.encode(metadata.startToken->text, SpecialTokens::kAreParsed);
+}
+
+Result<std::vector<int32_t>> textTokens(std::span<const int32_t> start, const Tokenizer& tokenizer,
+                                        std::string_view text, SpecialTokens special) {
+  HEARTH_ASSIGN(std::vector<int32_t> tokens, tokenizer.encode(text, special));
+  addStart(start, &tokens);
+  return tokens;
 }
 
 Result<ChatPrompt> ChatPrompt::create(const LlmMetadata& metadata, const Tokenizer& tokenizer,
@@ -154,10 +167,7 @@ Result<std::vector<int32_t>> ChatPrompt::tokens(const std::vector<ChatMessage>& 
     }
     HEARTH_TRY(addText(text.size()));
   }
-  // A template that begins with the start itself does not get it twice.
-  if (made.size() < startTokens_.size() ||
-      !std::equal(startTokens_.begin(), startTokens_.end(), made.begin()))
-    made.insert(made.begin(), startTokens_.begin(), startTokens_.end());
+  addStart(startTokens_, &made);
   return made;
 }
 

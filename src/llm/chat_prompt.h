@@ -24,6 +24,11 @@ struct ChatMessage {
 // The tokens that stand before a text; none where the model has none.
 Result<std::vector<int32_t>> startTokens(const LlmMetadata& metadata, const Tokenizer& tokenizer);
 
+// The tokens of a text with `start` in front, which a text that begins with it itself does not get
+// twice. Errors: those of Tokenizer::encode().
+Result<std::vector<int32_t>> textTokens(std::span<const int32_t> start, const Tokenizer& tokenizer,
+                                        std::string_view text, SpecialTokens special);
+
 // Makes the tokens of a conversation, by a Jinja template or, where a model has none, by what its
 // metadata puts before and behind each message. The tokenizer must outlive it. Immutable;
 // thread-safe.

@@ -375,11 +375,14 @@ std::vector<Chunk> Session::chunksUpTo(size_t end) const {
   return planPrefill(lengths_, end - std::min(end, computed_), computed_, capacity);
 }
 
+Status Session::computeChunk(const Chunk& chunk, const StepLimits& limits) {
+  HEARTH_TRY(compute(computed_, chunk.tokens, chunk.length, limits));
+  computed_ += chunk.tokens;
+  return {};
+}
+
 Status Session::computeUpTo(size_t end, const StepLimits& limits) {
-  for (const Chunk& chunk : chunksUpTo(end)) {
-    HEARTH_TRY(compute(computed_, chunk.tokens, chunk.length, limits));
-    computed_ += chunk.tokens;
-  }
+  for (const Chunk& chunk : chunksUpTo(end)) HEARTH_TRY(computeChunk(chunk, limits));
   return {};
 }
 
@@ -390,6 +393,17 @@ Status Session::computeMarked(size_t end, const StepLimits& limits) {
 
 Status Session::computePrefix(const StepLimits& limits) {
   return computeMarked(mark_, limits);
+}
+
+Result<bool> Session::advance(const StepLimits& limits) {
+  if (tokens_.empty()) return fail(ErrorCode::kBadState, "The text is empty.");
+  const size_t last = tokens_.size() - 1;
+  const size_t marked = std::min(mark_, last);
+  if (computed_ == 0) takeStored(marked);
+  // The rest of a plan is the plan of the rest, so the runs are those of logits().
+  const std::vector<Chunk> chunks = chunksUpTo(computed_ < marked ? marked : last);
+  if (!chunks.empty()) HEARTH_TRY(computeChunk(chunks.front(), limits));
+  return computed_ >= last;
 }
 
 Result<std::span<const float>> Session::logits(const StepLimits& limits) {

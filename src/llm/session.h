@@ -54,6 +54,8 @@ class Session {
 
   // The tokens of the text, computed or not.
   const std::vector<int32_t>& tokens() const { return tokens_; }
+  // How many of them are computed.
+  size_t computed() const { return computed_; }
   // The most tokens that it may have.
   size_t context() const { return context_; }
   // The number of different tokens.
@@ -83,6 +85,10 @@ class Session {
   // computed, or where no store is used. Errors: those of cache::PrefixStore::write().
   cache::StoreStatus keepPrefix();
 
+  // Computes a part of what is not computed yet, one run of a signature, so that other work can be
+  // done in between; the results are the same. Returns whether logits() is left with the last token
+  // only. The text has at least one token. Errors as of logits().
+  Result<bool> advance(const StepLimits& limits = {});
   // Computes what is not computed yet, and returns the score of each token as the next one. Valid
   // until the next call; the text has at least one token. Errors: those of an execution;
   // kMissedDeadlineTransient when a limit ends the computation: another call goes on with it.
@@ -101,6 +107,7 @@ class Session {
   Status compute(size_t begin, size_t count, size_t length, const StepLimits& limits);
   Status computeMarked(size_t end, const StepLimits& limits);
   Status computeUpTo(size_t end, const StepLimits& limits);
+  Status computeChunk(const Chunk& chunk, const StepLimits& limits);
   std::vector<Chunk> chunksUpTo(size_t end) const;
   void takeStored(size_t end);
   void forgetMark(size_t kept);

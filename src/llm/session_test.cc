@@ -329,6 +329,27 @@ TEST_F(StoredPrefixTest, AnotherProcessComputesTheSameWithoutIt) {
   EXPECT_EQ(other, logitsAfter(session_, " London"));
 }
 
+TEST_F(StoredPrefixTest, RunByRunTheResultsAreTheSame) {
+  const std::vector<float> expected = logitsAfter(session_, " Paris, France");
+  const std::vector<int32_t> tokens = session_->tokens();
+  ASSERT_TRUE(session_->replace({}));
+  const auto first = another();
+  ASSERT_FALSE(first->advance());
+  ASSERT_TRUE(first->replace(tokens));
+  ASSERT_TRUE(first->markPrefix(prefix_.size()));
+  size_t runs = 0;
+  for (bool isReady = false; !isReady; ++runs) {
+    const auto advanced = first->advance();
+    ASSERT_TRUE(advanced) << advanced.error().toString();
+    isReady = *advanced;
+  }
+  EXPECT_GT(runs, 2u);
+  EXPECT_EQ(first->counts().prefilled + first->counts().decoded, tokens.size() - 1);
+  EXPECT_EQ(logitsAfter(first.get(), " Paris, France"), expected);
+  ASSERT_TRUE(first->keepPrefix());
+  EXPECT_EQ(files().size(), 2u);
+}
+
 TEST_F(StoredPrefixTest, WhatTwoBeginningsHaveInCommonIsFound) {
   const auto first = another();
   logitsAfter(first.get(), " Paris");

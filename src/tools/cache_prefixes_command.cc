@@ -11,6 +11,7 @@
 #include "base/wall_clock.h"
 #include "cache/prefix/prefix_store.h"
 #include "llm/chat_prompt.h"
+#include "llm/prefix_opening.h"
 #include "tools/duration.h"
 #include "tools/language_commands.h"
 #include "tools/language_session.h"
@@ -96,7 +97,7 @@ Outcome<std::shared_ptr<PrefixStore>> openStore(const PrefixesOptions& options) 
   const bool isRead = options.action == PrefixesAction::kList;
   StoreFlags flags = options.language.store;
   flags.mode = isRead ? "read-only" : "read-write";
-  auto store = openPrefixStore(flags);
+  auto store = llm::openPrefixStore(compileOptions(flags, 0));
   if (store) return std::move(*store);
   if (isRead && store.error().reason == cache::StoreReason::kGone) return nullptr;
   return std::unexpected(failureOf(store.error()));

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/language_session.h"
 
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <iostream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/process_memory.h"
 #include "llm/chat_prompt.h"
-#include "llm/prefix_cache.h"
-#include "tools/process_memory.h"
+#include "llm/prefix_opening.h"
 
 namespace hearth::tools {
 namespace {
@@ -57,19 +54,14 @@ Outcome<void> LanguageSession::prepare() {
   HEARTH_ASSIGN(generation_.stops, llm::StopRules::ofModel(file_.metadata, *file_.tokenizer));
   for (const std::string& stop : options_.stops) generation_.stops.texts.push_back(stop);
   generation_.maxTokens = options_.maxTokens;
-  llm::SessionOptions session;
-  session.context = options_.context;
-  if (session.context == 0) session.context = file_.metadata.maxTokens;
-  session.compile.threads = options_.threads;
-  session.compile.store = options_.store.path;
-  session.compile.cache = policyOf(options_.store.mode);
-  session.compile.storeBytes = options_.store.maxBytes;
-  session.compile.weightCache = options_.store.weightCache;
+  compile_ = compileOptions(options_.store, options_.threads);
+  size_t context = options_.context;
+  if (context == 0) context = file_.metadata.maxTokens;
   if (options_.prefixStore != "off") {
     HEARTH_ASSIGN(identity_, llm::ModelIdentity::of(options_.model));
   }
-  HEARTH_ASSIGN(auto compiled, llm::CompiledModel::create(file_, session.compile));
-  HEARTH_ASSIGN(session_, llm::Session::create(std::move(compiled), session.context));
+  HEARTH_ASSIGN(auto compiled, llm::CompiledModel::create(file_, compile_));
+  HEARTH_ASSIGN(session_, llm::Session::create(std::move(compiled), context));
   sampler_ = std::make_unique<llm::Sampler>(llm::samplerOptions(
       file_.metadata,
       {options_.temperature, options_.topK, options_.topP, options_.minP, options_.seed}));
@@ -79,22 +71,19 @@ Outcome<void> LanguageSession::prepare() {
   return {};
 }
 
-cache::StoreResult<std::shared_ptr<cache::PrefixStore>> openPrefixStore(const StoreFlags& flags) {
-  std::map<std::string, std::string> texts;
-  if (!flags.path.empty()) texts["store"] = flags.path;
-  if (!flags.mode.empty()) texts["store_mode"] = flags.mode;
-  if (!flags.weightCache.empty()) texts["bundle"] = flags.weightCache;
-  HEARTH_ASSIGN(const cache::StoreOptions store, cache::StoreOptions::fromTexts(texts));
-  HEARTH_ASSIGN(const cache::PrefixStoreOptions prefixes, cache::PrefixStoreOptions::of(store));
-  return cache::PrefixStore::open(prefixes);
+CompileOptions compileOptions(const StoreFlags& store, uint32_t threads) {
+  CompileOptions options;
+  options.threads = threads;
+  options.store = store.path;
+  options.cache = policyOf(store.mode);
+  options.storeBytes = store.maxBytes;
+  options.weightCache = store.weightCache;
+  return options;
 }
 
 Status LanguageSession::openPrefixes() {
-  const auto store = openPrefixStore(options_.store);
-  if (!store) return fail(ErrorCode::kIo, "{}", store.error().message);
-  HEARTH_ASSIGN(const base::Sha256Digest digest, identity_->digest(**store));
-  const std::string name = std::filesystem::path(options_.model).filename();
-  return session_->usePrefixes(std::make_shared<llm::PrefixCache>(*store, digest, name));
+  HEARTH_ASSIGN(auto prefixes, llm::openPrefixes(compile_, *identity_, options_.model));
+  return session_->usePrefixes(std::move(prefixes));
 }
 
 // The store is only opened by who uses it. The answer is the same without it.
@@ -143,12 +132,7 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
 
 Result<std::vector<int32_t>> LanguageSession::promptTokens(const std::string& text,
                                                            llm::SpecialTokens special) const {
-  HEARTH_ASSIGN(const std::vector<int32_t> own, tokenizer().encode(text, special));
-  std::vector<int32_t> tokens = startTokens_;
-  if (own.size() >= tokens.size() && std::equal(tokens.begin(), tokens.end(), own.begin()))
-    tokens.clear();
-  tokens.insert(tokens.end(), own.begin(), own.end());
-  return tokens;
+  return llm::textTokens(startTokens_, tokenizer(), text, special);
 }
 
 Outcome<size_t> LanguageSession::keep(const std::vector<int32_t>& tokens) {
@@ -163,7 +147,7 @@ Outcome<size_t> LanguageSession::keep(const std::vector<int32_t>& tokens) {
 }
 
 void LanguageSession::showStats(const Answer& answer) const {
-  const ProcessMemory memory = readProcessMemory();
+  const base::ProcessMemory memory = base::readProcessMemory();
   std::cerr << base::formatText(
       "ready after {:.2f} s; prompt of {} tokens, {} of them known, {} stored; first token after "
       "{:.2f} s; {} tokens, {:.1f} a second; memory {} MiB at most, {} MiB of it private\n",
@@ -175,7 +159,7 @@ void LanguageSession::showStats(const Answer& answer) const {
 }
 
 nlohmann::ordered_json LanguageSession::toJson(const Answer& answer) const {
-  const ProcessMemory memory = readProcessMemory();
+  const base::ProcessMemory memory = base::readProcessMemory();
   const auto numberOrNull = [](double number) {
     return number > 0 ? nlohmann::ordered_json(number) : nlohmann::ordered_json(nullptr);
   };

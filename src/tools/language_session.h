@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/prefix/prefix_store.h"
+#include "hearth/hearth.hpp"
 #include "llm/generation.h"
 #include "llm/model_file.h"
 #include "llm/model_identity.h"
@@ -21,9 +21,8 @@
 
 namespace hearth::tools {
 
-// The store of prefixes of the weight store that these options and the environment name. Errors:
-// those of PrefixStore::open() and cache::StoreOptions::fromTexts().
-cache::StoreResult<std::shared_ptr<cache::PrefixStore>> openPrefixStore(const StoreFlags& flags);
+// How models are compiled with these options.
+CompileOptions compileOptions(const StoreFlags& store, uint32_t threads);
 
 // The template that the options name in place of the model's; empty = none.
 Outcome<std::string> chatTemplateText(const LanguageOptions& options);
@@ -78,6 +77,7 @@ class LanguageSession {
   llm::ModelFile file_;
   std::vector<int32_t> startTokens_;
   llm::GenerationOptions generation_;
+  CompileOptions compile_;
   std::optional<llm::ModelIdentity> identity_;  // absent when no prefixes are kept
   bool isStoreTried_ = false;
   std::string prefixProblem_;  // why no prefix is found or kept

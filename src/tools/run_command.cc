@@ -155,7 +155,7 @@ Outcome<void> Session::prepare(RunReport* report) {
   }
   prepared_ = Clock::now();
   report->prepareMs = std::chrono::duration<double, std::milli>(prepared_ - begin).count();
-  report->startPeakRssKib = readPeakRssKib();
+  report->startPeakRssKib = base::readPeakRssKib();
   report->model = options_.model;
   report->part = options_.part;
   report->device = compilation_->device();
@@ -307,7 +307,7 @@ Outcome<void> Session::run(RunReport* report) {
     report->firstResultMs = millisecondsSince(prepared_);
     for (uint64_t i = 0; i < repeat; ++i) runAgain(report);
     if (options_.isUntilTuned) runUntilTuned(report);
-    report->memory = readProcessMemory();
+    report->memory = base::readProcessMemory();
     report->start = compilation_->startReport();
     report->startJson = compilation_->startReportJson();
     for (size_t i = 0; i < outputs_.size(); ++i) {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/process_memory.h"
 #include "hearth/hearth.hpp"
-#include "tools/process_memory.h"
 
 namespace hearth::tools {
 
@@ -65,7 +65,7 @@ struct RunReport {
   std::vector<double> steadyMs;     // one for each repeat
   std::vector<double> processorMs;  // of all threads; one for each repeat
   uint64_t startPeakRssKib = 0;     // read when the model was ready
-  ProcessMemory memory;
+  base::ProcessMemory memory;
   std::vector<Output> outputs;
   std::vector<Class> top;
   std::vector<Segment> segments;

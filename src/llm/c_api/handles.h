@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,51 +15,13 @@
 #include "base/c_interface.h"
 #include "base/caught.h"
 #include "hearth/hearth_llm.h"
-#include "llm/chat_prompt.h"
-#include "llm/compiled_model.h"
 #include "llm/generation.h"
-#include "llm/model_file.h"
-#include "llm/model_identity.h"
-#include "llm/prefix_cache.h"
+#include "llm/open_model.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
 #include "llm/thrown.h"
 
 namespace hearth::llm::c_api {
-
-// What the handles of one model share. Thread-safe.
-class OpenModel {
- public:
-  // `identity` is absent where no prefixes are kept.
-  OpenModel(ModelFile file, std::string chatTemplate, CompileOptions compile, size_t context,
-            std::optional<ModelIdentity> identity);
-
-  const LlmMetadata& metadata() const { return file_.metadata; }
-  const Tokenizer& tokenizer() const { return *file_.tokenizer; }
-  size_t context() const { return context_; }
-
-  // Made at the first call. Errors: those of ChatPrompt::create().
-  Result<const ChatPrompt*> chatPrompt() const;
-  // Compiled at the first call; another thread's call waits for it. Errors: those of opening the
-  // model and of CompiledModel::create(), after which another call tries again.
-  Result<std::shared_ptr<const CompiledModel>> compiled() const;
-  // The store of prefixes, opened at the first call; null where there is none, or none that can be
-  // used: answers are the same without it. To be called when the model is compiled.
-  std::shared_ptr<const PrefixCache> prefixes() const;
-
- private:
-  Result<std::shared_ptr<const PrefixCache>> openPrefixes() const;
-
-  ModelFile file_;
-  std::string chatTemplate_;
-  CompileOptions compile_;
-  size_t context_;
-  mutable std::mutex mutex_;
-  mutable std::optional<ChatPrompt> prompt_;
-  mutable std::shared_ptr<const CompiledModel> compiled_;
-  mutable std::optional<ModelIdentity> identity_;  // until the store is opened
-  mutable std::shared_ptr<const PrefixCache> prefixes_;
-};
 
 // What a session's handle and those of its answers share.
 struct OpenSession {
@@ -132,7 +93,7 @@ inline StepLimits limitsOf(uint64_t timeoutNs) {
 }  // namespace hearth::llm::c_api
 
 struct hearth_llm_model {
-  std::shared_ptr<const hearth::llm::c_api::OpenModel> model;
+  std::shared_ptr<const hearth::llm::OpenModel> model;
 };
 struct hearth_llm_session {
   std::shared_ptr<hearth::llm::c_api::OpenSession> open;

@@ -102,21 +102,17 @@ hearth_status hearth_llm_open(const char* path, const hearth_llm_options* option
     if (options != nullptr) {
       HEARTH_TRY(readSized(*options, sizeof(given), "options", &given));
     }
-    HEARTH_ASSIGN(CompileOptions compile, compileOptionsOf(given.compile));
+    OpenModelOptions open;
+    HEARTH_ASSIGN(open.compile, compileOptionsOf(given.compile));
     if (given.prefixes != HEARTH_LLM_PREFIXES_MARKED && given.prefixes != HEARTH_LLM_PREFIXES_OFF)
       return fail(ErrorCode::kBadData, "There is no way {} to keep prefixes.", given.prefixes);
-    std::optional<ModelIdentity> identity;
-    if (given.prefixes == HEARTH_LLM_PREFIXES_MARKED && compile.cache != HEARTH_CACHE_OFF) {
-      HEARTH_ASSIGN(identity, ModelIdentity::of(path));
-    }
-    HEARTH_ASSIGN(ModelFile file, readModelFile(path, stringOf(given.tokenizer)));
-    if (!file.tokenizer)
-      return fail(ErrorCode::kUnsupported,
-                  "{} has no tokenizer; the option `tokenizer` names a tokenizer.json.", path);
-    const size_t context = given.context != 0 ? given.context : file.metadata.maxTokens;
-    *model = new hearth_llm_model{
-        std::make_shared<const OpenModel>(std::move(file), stringOf(given.chat_template),
-                                          std::move(compile), context, std::move(identity))};
+    open.path = path;
+    open.tokenizer = stringOf(given.tokenizer);
+    open.chatTemplate = stringOf(given.chat_template);
+    open.context = given.context;
+    open.hasPrefixes = given.prefixes == HEARTH_LLM_PREFIXES_MARKED;
+    HEARTH_ASSIGN(auto opened, OpenModel::create(std::move(open)));
+    *model = new hearth_llm_model{std::move(opened)};
     return {};
   });
 }

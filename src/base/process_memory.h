@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace hearth::tools {
+namespace hearth::base {
 
 // Memory of this process in KiB, as the kernel counts it; 0 if the kernel does not tell.
 struct ProcessMemory {
@@ -14,7 +14,8 @@ struct ProcessMemory {
 
 ProcessMemory readProcessMemory();
 
-// VmHWM alone, which is cheap to read.
+// VmHWM and RssAnon alone, which are cheap to read.
 uint64_t readPeakRssKib();
+uint64_t readAnonymousRssKib();
 
-}  // namespace hearth::tools
+}  // namespace hearth::base

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/process_memory.h"
+#include "base/process_memory.h"
 
 #include <fstream>
 #include <sstream>
 #include <string>
 
-namespace hearth::tools {
+namespace hearth::base {
 namespace {
 
 // The number behind `key` in a file of "Key:   number kB" lines.
@@ -23,12 +23,15 @@ uint64_t readKib(const char* path, const std::string& key) {
 }  // namespace
 
 ProcessMemory readProcessMemory() {
-  return {readPeakRssKib(), readKib("/proc/self/status", "RssAnon:"),
-          readKib("/proc/self/smaps_rollup", "Pss:")};
+  return {readPeakRssKib(), readAnonymousRssKib(), readKib("/proc/self/smaps_rollup", "Pss:")};
 }
 
 uint64_t readPeakRssKib() {
   return readKib("/proc/self/status", "VmHWM:");
 }
 
-}  // namespace hearth::tools
+uint64_t readAnonymousRssKib() {
+  return readKib("/proc/self/status", "RssAnon:");
+}
+
+}  // namespace hearth::base
