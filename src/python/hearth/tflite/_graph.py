@@ -38,6 +38,8 @@ class Graph:
         self.outputs = self._subgraph.outputs
         # Shapes of inputs that a caller has set, by tensor.
         self._resized = {}
+        # By tensor: what the last call of resize() asked for. Programs repeat it for each inference.
+        self._asked = {}
         # Shapes of outputs that only a run has told, by tensor.
         self._learnt = {}
         self._is_learning_done = False
@@ -74,7 +76,11 @@ class Graph:
 
     def resize(self, index, shape, strict=False):
         self._ensure_no_views()
+        asked = (strict, *shape) if type(shape) in (list, tuple) else None
+        if asked is not None and self._asked.get(index) == asked:
+            return
         index = self._index_of_input(index)
+        self._asked.pop(index, None)
         shape = np.array(shape, np.int32).reshape(-1)
         if (shape < 0).any():
             raise RuntimeError(f"Tensor {index} cannot have the shape {shape.tolist()}: sizes are not "
@@ -91,6 +97,8 @@ class Graph:
                     raise RuntimeError(
                         f"Attempting to resize dimension {place} of tensor {index} with value {known} to "
                         f"{size}. Strict resizing only changes dimensions that are -1 in shape_signature.")
+        if asked is not None:
+            self._asked[index] = asked
         if np.array_equal(present, shape):
             return
         self._resized[index] = shape
