@@ -14,7 +14,8 @@ converter, or a recipe of the AI Edge quantizer. LiteRT runs it with three sets 
 XNNPACK, as it does by default, with its built-in kernels alone, and with its reference kernels.
 Hearth runs it on each of its devices: cold (with an empty weight store), warm (in another process,
 with what the first one stored) and prepared just in time; results of the three have to be equal bit
-for bit. judge.py says what counts as equal to LiteRT.
+for bit, and equal to those that programs for TensorFlow Lite get, cold and warm, through hearth.tflite
+and libtensorflowlite_c.so. judge.py says what counts as equal to LiteRT.
 
 A model with open dimensions is run with two sizes of them. Each side serves in a process of its own;
 one that crashes or hangs is a row of the report, and the next model gets a new process.
@@ -60,6 +61,9 @@ KERNELS = ("default", "built-in", "reference")
 DEVICES = ("hearth-cpu", "nnapi-reference")
 # The first process of Hearth fills the stores, the second one uses them.
 STARTS = (("cold", 0, "whole"), ("warm", 1, "whole"), ("just-in-time", 0, "just-in-time"))
+# As programs written for TensorFlow Lite reach Hearth.
+DOORS = ("tflite", "tflite_c")
+DOOR_STARTS = ("cold", "warm")
 TIMEOUT_S = 120
 STORED = ROOT / "tests" / "compatibility" / "models"
 
@@ -159,15 +163,20 @@ def digest(family):
 
 
 class Sides:
-    """The processes of LiteRT and of Hearth; `python` is None if no model needs LiteRT."""
+    """The processes of LiteRT and of Hearth; `python` is None if no model needs LiteRT. `library` is
+    libtensorflowlite_c.so; doors are compared if it is there."""
 
-    def __init__(self, python, package, scratch, devices):
+    def __init__(self, python, package, library, scratch, devices):
         self.devices = devices
         self._scratch = scratch
         self._peer = python and Service([python, HERE / "peer.py"], TIMEOUT_S)
         environment = {"PYTHONPATH": str(package)}
         self._hearth = [Service([sys.executable, HERE / "hearth_side.py"], TIMEOUT_S, environment)
                         for _ in range(2)]
+        # All doors of a device share a store: what one has packed, the next one must be able to use.
+        self._doors = {device: [Service([sys.executable, HERE / "door_side.py", library], TIMEOUT_S,
+                                        environment | {"HEARTH_STORE": str(scratch / f"store-{device}-doors")})
+                                for _ in DOOR_STARTS] for device in devices if library.exists()}
 
     def peer(self, model, kernels, runs):
         """{RUN/NAME: array} of LiteRT; Failure if it does not run the model."""
@@ -179,6 +188,13 @@ class Sides:
         return self._result(self._hearth[process], model, runs, device=device,
                             preparation=preparation, store=str(store))
 
+    def hasDoors(self):
+        return bool(self._doors)
+
+    def door(self, model, device, door, process, runs):
+        """The same through a door of TensorFlow Lite."""
+        return self._result(self._doors[device][process], model, runs, device=device, door=door)[0]
+
     def forget(self):
         """Removes what was stored for the last model."""
         for store in self._scratch.glob("store-*"):
@@ -188,7 +204,7 @@ class Sides:
         return self
 
     def __exit__(self, *_):
-        for service in (self._peer, *self._hearth):
+        for service in (self._peer, *self._hearth, *sum(self._doors.values(), [])):
             if service is not None:
                 service.close()
 
@@ -244,7 +260,28 @@ def judgeDevice(sides, model, row, about, peers, references, device):
             if name is not None:
                 return row.add(device, judge.DIFFERS,
                                f"computes other bytes of output {name} {start} than cold")
-    row.add(device, verdict.outcome, verdict.why)
+        if not judgeDoors(sides, model, row, about, device, results["cold"]):
+            return None
+    return row.add(device, verdict.outcome, verdict.why)
+
+
+def judgeDoors(sides, model, row, about, device, expected):
+    """Whether the doors give `expected`, bit for bit; otherwise the row says what they give."""
+    for door in DOORS if sides.hasDoors() else ():
+        for process, start in enumerate(DOOR_STARTS):
+            try:
+                got = sides.door(model, device, door, process, about["runs"])
+            except Failure as failure:
+                row.add(device, report.REFUSED, f"({door}, {start}): {failure}")
+                return False
+            except Lost as lost:
+                row.add(device, report.LOST, f"({door}, {start}): {lost}")
+                return False
+            name = judge.sameBytes(expected, got)
+            if name is not None:
+                row.add(device, judge.DIFFERS, f"computes other bytes of output {name} through {door}, {start}")
+                return False
+    return True
 
 
 def measure(sides, model, graph, recipe):
@@ -299,6 +336,9 @@ def parseArguments(words):
     parser.add_argument("--package", type=Path, default=ROOT / "build" / "release" / "python",
                         help="folder of the Python package hearth; default: that of the release "
                         "build")
+    parser.add_argument("--library", type=Path,
+                        default=ROOT / "build" / "release" / "lib" / "libtensorflowlite_c.so",
+                        help="default: that of the release build")
     parser.add_argument("--python", type=Path,
                         help="Python with TensorFlow and LiteRT, instead of making one")
     parser.add_argument("--csv", type=Path, help="file for a table of all rows")
@@ -339,7 +379,7 @@ def compareAll(sides, models, count, kept):
 def compareShort(arguments, scratch):
     models = [(model.graph, model.recipe, model) for model in stored.read(STORED)]
     names = chosen([model[:2] for model in models], arguments)
-    with Sides(None, arguments.package, scratch, arguments.devices) as sides:
+    with Sides(None, arguments.package, arguments.library, scratch, arguments.devices) as sides:
         return compareAll(sides, [model for model in models if model[:2] in names], len(names), [])
 
 
@@ -349,7 +389,7 @@ def compareConverted(arguments, scratch):
     kept = []
     with Models(python, comparison.CACHE / "compatibility") as models:
         names = chosen(models.names(), arguments)
-        with Sides(python, arguments.package, scratch, arguments.devices) as sides:
+        with Sides(python, arguments.package, arguments.library, scratch, arguments.devices) as sides:
             rows = compareAll(sides, ahead(models, names), len(names), kept)
     if arguments.store is not None:
         stored.write(arguments.store, kept)

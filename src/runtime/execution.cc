@@ -237,6 +237,13 @@ Status Execution::runAndNote(const Claim& claim, const base::Deadline& deadline,
   return std::move(result.status);
 }
 
+Status Execution::prepareRun() {
+  HEARTH_ASSIGN(const Claim claimed, claim());
+  HEARTH_TRY(checkComplete());
+  const unsigned side = states_.current();
+  return bound_[side] == nullptr ? bind(side) : Status();
+}
+
 Status Execution::compute(const base::Deadline& deadline) {
   HEARTH_ASSIGN(Claim claimed, claim());
   return runAndNote(claimed, deadline, &claimed);

@@ -63,6 +63,9 @@ class Execution : public std::enable_shared_from_this<Execution> {
   Status setInput(size_t index, hal::Argument argument);
   Status setOutput(size_t index, hal::Argument argument);
 
+  // Prepares for the shapes of the arguments what the next run would prepare. kBadState while a run
+  // is in flight; errors of hal::PreparedModel::createExecution().
+  Status prepareRun();
   // Runs in the calling thread. State advances only when the run succeeds.
   Status compute(const base::Deadline& deadline);
   // Runs in a thread of the scheduler, which keeps this object alive.

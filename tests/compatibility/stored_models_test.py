@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of TensorFlow's converter: Hearth's results must equal those that LiteRT computed."""
+"""Models of TensorFlow's converter: Hearth's results must equal those that LiteRT computed, and programs for
+TensorFlow Lite must get the same bytes from hearth.tflite and libtensorflowlite_c.so."""
 
 import contextlib
 import io
@@ -14,6 +15,8 @@ sys.path[:0] = [str(ROOT / "bench" / "compatibility")]
 import compare  # noqa: E402
 import short  # noqa: E402
 
+LIBRARY = ROOT / "build" / "release" / "lib" / "libtensorflowlite_c.so"
+
 
 class StoredModelsTest(unittest.TestCase):
     @classmethod
@@ -22,7 +25,7 @@ class StoredModelsTest(unittest.TestCase):
             path = pathlib.Path(folder) / "rows.json"
             with contextlib.redirect_stdout(io.StringIO()), \
                     contextlib.redirect_stderr(io.StringIO()):
-                compare.main(["--short", "--json", str(path)])
+                compare.main(["--short", "--json", str(path), "--library", str(LIBRARY)])
             cls.rows = json.loads(path.read_text())["rows"]
 
     def testResultsAreThoseOfLiteRT(self):
@@ -30,6 +33,9 @@ class StoredModelsTest(unittest.TestCase):
             with self.subTest(row["name"]):
                 self.assertEqual(row["outcome"], "agrees", row["why"])
                 self.assertEqual(set(row["devices"]), set(compare.DEVICES))
+
+    def testTheDoorsOfTensorFlowLiteAreCompared(self):
+        self.assertTrue(LIBRARY.exists(), f"Build the target tensorflowlite_c; {LIBRARY} is missing.")
 
     def testAllModelsAreCompared(self):
         self.assertEqual(sorted(row["name"] for row in self.rows), sorted(short.NAMES))

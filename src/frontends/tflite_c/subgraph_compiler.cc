@@ -44,6 +44,14 @@ Shapes withStates(const graph::Model& model, const Shapes& shapes) {
   return all;
 }
 
+// Shapes that come later use the kernels for which the first ones were packed. Those of the file
+// come first, whatever shapes a program has, so results do not depend on its earlier shapes.
+Shapes shapesOfFile(const tflite::ImportedGraph& graph) {
+  Shapes shapes;
+  for (const tflite::TensorInfo& input : graph.inputs) shapes.push_back(input.defaultDimensions());
+  return shapes;
+}
+
 }  // namespace
 
 std::vector<std::optional<graph::Dimensions>> CompiledSubgraph::outputShapes(
@@ -129,7 +137,9 @@ Result<std::shared_ptr<const CompiledSubgraph>> SubgraphCompiler::compileModel(
   made->hasUnknownInputs = ops::hasUnknownInputs(*graph.model);
   runtime::CompilationOptions wanted = options.compilation;
   wanted.prepare.threads = options.threads;
-  if (made->hasUnknownInputs) wanted.prepare.expectedInputs = withStates(*graph.model, shapes);
+  if (made->hasUnknownInputs)
+    wanted.prepare.expectedInputs =
+        withStates(*graph.model, isDeclared ? shapesOfFile(graph) : shapes);
   if (!options.cacheFolder.empty())
     wanted.cache = cacheRequest(options, subgraph_, isDeclared ? Shapes() : shapes);
   std::shared_ptr<const graph::Model> model = graph.model;

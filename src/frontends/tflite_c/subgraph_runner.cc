@@ -226,6 +226,8 @@ Status SubgraphRunner::allocate(const delegate::DelegateOptions& options) {
   hasDynamicOutputs_ = false;
   const std::vector<std::optional<graph::Dimensions>> outputs = compiled_->outputShapes(shapes);
   for (size_t i = 0; i < outputs_.size(); ++i) HEARTH_TRY(placeOutput(i, outputs[i]));
+  // Strings are bound before each run.
+  if (compiled_->hasUnknownInputs && !hasStrings_) HEARTH_TRY(compiled_->execution->prepareRun());
   isReady_ = true;
   return {};
 }
