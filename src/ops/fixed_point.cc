@@ -6,75 +6,110 @@
 #include <cmath>
 #include <limits>
 
+#include "base/vector_dispatch.h"
+
 namespace hearth::ops {
 namespace {
 
+// What functions over arrays compute for each element is inlined into their loops, which the
+// compiler turns into vectors: it has no branches and no numbers wider than it needs.
+
 constexpr int32_t kOneQ15 = 32767;  // the nearest to 1 that 15 fraction bits reach
 
-int32_t saturate16(int32_t value) {
+HEARTH_INLINE inline int32_t saturate16(int32_t value) {
   return std::clamp<int32_t>(value, -32768, 32767);
 }
 
 // (a * b) / 2^31, halves upwards. Not both may be -2^31.
-int32_t multiplyQ31(int64_t a, int64_t b) {
+HEARTH_INLINE inline int32_t multiplyQ31(int64_t a, int64_t b) {
   const int64_t product = a * b;
   const int64_t half = product >= 0 ? int64_t{1} << 30 : 1 - (int64_t{1} << 30);
   return static_cast<int32_t>((product + half) / (int64_t{1} << 31));
 }
 
-int32_t shiftLeft(int64_t value, int count) {
+HEARTH_INLINE inline int32_t shiftLeft(int64_t value, int count) {
   return static_cast<int32_t>(std::clamp<int64_t>(value * (int64_t{1} << count),
                                                   std::numeric_limits<int32_t>::min(),
                                                   std::numeric_limits<int32_t>::max()));
 }
 
+HEARTH_INLINE inline int32_t rounded(int32_t value, int exponent) {
+  const auto mask = static_cast<int32_t>((uint32_t{1} << exponent) - 1);
+  const int32_t threshold = (mask >> 1) + (value < 0 ? 1 : 0);
+  return (value >> exponent) + ((value & mask) > threshold ? 1 : 0);
+}
+
+HEARTH_INLINE inline int32_t productQ15(int32_t a, int32_t b) {
+  const int32_t product = a * b;
+  const int32_t half = product >= 0 ? 1 << 14 : 1 - (1 << 14);
+  return saturate16((product + half) / (1 << 15));
+}
+
+HEARTH_INLINE inline int32_t scaled(int32_t value, FixedMultiplier factor) {
+  const int left = std::clamp(factor.shift, 0, 31);
+  const int right = std::clamp(-factor.shift, 0, 31);
+  return rounded(multiplyQ31(shiftLeft(value, left), factor.multiplier), right);
+}
+
 // exp(value) with 15 fraction bits for value <= 0 with `integerBits` integer bits: a polynomial
 // around -1/8 for the part in [-1/4, 0), times a constant for each bit of the rest.
-int32_t expOfNegative(int32_t value, int integerBits) {
-  if (value == 0) return kOneQ15;
+HEARTH_INLINE inline int32_t expOfNegative(int32_t value, int integerBits) {
   const int fractionBits = 15 - integerBits;
   const int32_t quarter = 1 << (fractionBits - 2);
   const int32_t part = (value & (quarter - 1)) - quarter;
   const int32_t x = part * (1 << integerBits) + (1 << 12);
-  const int32_t x2 = multiplyQ15(x, x);
-  const int32_t x3 = multiplyQ15(x2, x);
-  const int32_t x4 = multiplyQ15(x2, x2);
+  const int32_t x2 = productQ15(x, x);
+  const int32_t x3 = productQ15(x2, x);
+  const int32_t x4 = productQ15(x2, x2);
   constexpr int32_t kOneThird = 10923;
   constexpr int32_t kExpOfMinusEighth = 28918;
-  const int32_t tail =
-      divideByPowerOfTwo(multiplyQ15(divideByPowerOfTwo(x4, 2) + x3, kOneThird) + x2, 1);
-  int32_t result = saturate16(kExpOfMinusEighth + multiplyQ15(kExpOfMinusEighth, x + tail));
+  const int32_t tail = rounded(productQ15(rounded(x4, 2) + x3, kOneThird) + x2, 1);
+  int32_t result = saturate16(kExpOfMinusEighth + productQ15(kExpOfMinusEighth, x + tail));
   // exp(-1/4), exp(-1/2), exp(-1), exp(-2), exp(-4), exp(-8), exp(-16)
   constexpr int32_t kFactors[] = {25520, 19875, 12055, 4435, 600, 11, 0};
   const int32_t rest = part - value;
-  for (int i = 0; i < 7; ++i) {
-    const int exponent = i - 2;
-    if (exponent >= integerBits) break;
-    if ((rest & (1 << (fractionBits + exponent))) != 0) result = multiplyQ15(result, kFactors[i]);
-  }
-  if (integerBits > 5 && value < -(1 << (fractionBits + 5))) return 0;
-  return result;
+  // Bits of exponents that `value` does not have are 0 in `rest`, which is below 2^15.
+#pragma GCC unroll 7
+  for (int i = 0; i < 7; ++i)
+    result = (rest & (1 << (fractionBits + i - 2))) != 0 ? productQ15(result, kFactors[i]) : result;
+  if (integerBits > 5) result = value < -(1 << (fractionBits + 5)) ? 0 : result;
+  return value == 0 ? kOneQ15 : result;
 }
 
 // 2 / (1 + value) with 13 fraction bits for value in [0, 1] with 15: three Newton steps from the
 // line through 48/17 and 16/17.
-int32_t twiceInverseOfOnePlus(int32_t value) {
+HEARTH_INLINE inline int32_t twiceInverseOfOnePlus(int32_t value) {
   const int32_t half = (value + kOneQ15 + 1) / 2;
   constexpr int32_t k48Over17 = 23130;
   constexpr int32_t kMinus32Over17 = -15420;
   constexpr int32_t kOne = 1 << 13;
-  int32_t x = k48Over17 + multiplyQ15(half, kMinus32Over17);
+  int32_t x = k48Over17 + productQ15(half, kMinus32Over17);
+#pragma GCC unroll 3
   for (int step = 0; step < 3; ++step)
-    x += saturate16(multiplyQ15(x, kOne - multiplyQ15(half, x)) * 4);
+    x += saturate16(productQ15(x, kOne - productQ15(half, x)) * 4);
   return x;
+}
+
+HEARTH_INLINE inline int16_t logisticOf(int32_t value) {
+  const int32_t negative = value > 0 ? -value : value;
+  const int32_t positiveResult = saturate16(twiceInverseOfOnePlus(expOfNegative(negative, 3)) * 2);
+  const int32_t result = value > 0 ? positiveResult : kOneQ15 - positiveResult;
+  return static_cast<int16_t>(value == 0 ? 1 << 14 : result);
+}
+
+HEARTH_INLINE inline int16_t tanhOf(int32_t value, int integerBits) {
+  const int32_t negative = value > 0 ? -value : value;
+  // tanh(v) = (1 - exp(-2v)) / (1 + exp(-2v)); counting one more integer bit doubles the argument.
+  const int32_t x = twiceInverseOfOnePlus(expOfNegative(negative, integerBits + 1));
+  const int32_t positiveResult = saturate16((x - (1 << 13)) * 4);
+  const int32_t result = value > 0 ? positiveResult : -positiveResult;
+  return static_cast<int16_t>(value == 0 ? 0 : result);
 }
 
 }  // namespace
 
 int32_t multiplyQ15(int32_t a, int32_t b) {
-  const int32_t product = a * b;
-  const int32_t half = product >= 0 ? 1 << 14 : 1 - (1 << 14);
-  return saturate16((product + half) / (1 << 15));
+  return productQ15(a, b);
 }
 
 FixedMultiplier toFixedMultiplier(double factor) {
@@ -91,9 +126,14 @@ FixedMultiplier toFixedMultiplier(double factor) {
 }
 
 int32_t multiply(int32_t value, FixedMultiplier factor) {
-  const int left = std::clamp(factor.shift, 0, 31);
-  const int right = std::clamp(-factor.shift, 0, 31);
-  return divideByPowerOfTwo(multiplyQ31(shiftLeft(value, left), factor.multiplier), right);
+  return scaled(value, factor);
+}
+
+void multiplyEach(std::span<const int32_t> values, FixedMultiplier factor, int32_t* results) {
+  base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+    for (size_t i = 0; i < values.size(); ++i) results[i] = scaled(values[i], factor);
+  });
 }
 
 int32_t multiplyWide(int64_t value, FixedMultiplier factor) {
@@ -130,26 +170,29 @@ FixedMultiplier inverseSquareRoot(int32_t value) {
 }
 
 int32_t divideByPowerOfTwo(int32_t value, int exponent) {
-  const int64_t mask = (int64_t{1} << exponent) - 1;
-  const int64_t remainder = value & mask;
-  const int64_t threshold = (mask >> 1) + (value < 0 ? 1 : 0);
-  return (value >> exponent) + (remainder > threshold ? 1 : 0);
+  return rounded(value, exponent);
 }
 
 int16_t logisticQ15(int16_t value) {
-  if (value == 0) return 1 << 14;
-  const int32_t negative = value > 0 ? -value : value;
-  const int32_t positiveResult = saturate16(twiceInverseOfOnePlus(expOfNegative(negative, 3)) * 2);
-  return static_cast<int16_t>(value > 0 ? positiveResult : kOneQ15 - positiveResult);
+  return logisticOf(value);
+}
+
+void logisticQ15Each(std::span<const int16_t> values, int16_t* results) {
+  base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+    for (size_t i = 0; i < values.size(); ++i) results[i] = logisticOf(values[i]);
+  });
 }
 
 int16_t tanhQ15(int16_t value, int integerBits) {
-  if (value == 0) return 0;
-  const int32_t negative = value > 0 ? -value : value;
-  // tanh(v) = (1 - exp(-2v)) / (1 + exp(-2v)); counting one more integer bit doubles the argument.
-  const int32_t x = twiceInverseOfOnePlus(expOfNegative(negative, integerBits + 1));
-  const int32_t positiveResult = saturate16((x - (1 << 13)) * 4);
-  return static_cast<int16_t>(value > 0 ? positiveResult : -positiveResult);
+  return tanhOf(value, integerBits);
+}
+
+void tanhQ15Each(std::span<const int16_t> values, int integerBits, int16_t* results) {
+  base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+    for (size_t i = 0; i < values.size(); ++i) results[i] = tanhOf(values[i], integerBits);
+  });
 }
 
 }  // namespace hearth::ops

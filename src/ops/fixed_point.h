@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace hearth::ops {
 
@@ -19,6 +20,8 @@ FixedMultiplier toFixedMultiplier(double factor);
 // value * factor, rounded twice: the high word of the doubled product is rounded, then the shift of
 // it. Saturates.
 int32_t multiply(int32_t value, FixedMultiplier factor);
+// multiply() of each value. Here and below, results may be written over the values.
+void multiplyEach(std::span<const int32_t> values, FixedMultiplier factor, int32_t* results);
 
 // value * factor for |value| < 2^48, with 15 bits of the multiplier; halves upwards, saturates.
 int32_t multiplyWide(int64_t value, FixedMultiplier factor);
@@ -35,8 +38,10 @@ int32_t multiplyQ15(int32_t a, int32_t b);
 // The logistic function of a number with 3 integer and 12 fraction bits; the result has 15
 // fraction bits.
 int16_t logisticQ15(int16_t value);
+void logisticQ15Each(std::span<const int16_t> values, int16_t* results);
 
 // tanh of a number with `integerBits` (0 to 6) integer bits; the result has 15 fraction bits.
 int16_t tanhQ15(int16_t value, int integerBits);
+void tanhQ15Each(std::span<const int16_t> values, int integerBits, int16_t* results);
 
 }  // namespace hearth::ops

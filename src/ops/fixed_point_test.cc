@@ -5,6 +5,8 @@
 
 #include <climits>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 namespace hearth::ops {
 namespace {
@@ -77,6 +79,34 @@ TEST(FixedPointTest, TanhIsCloseAndOdd) {
       ASSERT_NEAR(result, expected, 40.0) << value << " with " << bits;
       if (value > -32768) ASSERT_EQ(tanhQ15(static_cast<int16_t>(-value), bits), -result) << value;
     }
+  }
+}
+
+TEST(FixedPointTest, ArraysHaveTheResultsOfSingleNumbers) {
+  std::vector<int16_t> values;
+  for (int32_t value = INT16_MIN; value <= INT16_MAX; ++value)
+    values.push_back(static_cast<int16_t>(value));
+  std::vector<int16_t> results(values.size());
+  logisticQ15Each(values, results.data());
+  for (size_t i = 0; i < values.size(); ++i)
+    ASSERT_EQ(results[i], logisticQ15(values[i])) << values[i];
+  for (int integerBits = 0; integerBits <= 6; ++integerBits) {
+    results = values;
+    tanhQ15Each(results, integerBits, results.data());
+    for (size_t i = 0; i < values.size(); ++i)
+      ASSERT_EQ(results[i], tanhQ15(values[i], integerBits)) << values[i] << ' ' << integerBits;
+  }
+}
+
+TEST(FixedPointTest, ArraysAreMultipliedLikeSingleNumbers) {
+  std::vector<int32_t> values = {0, 1, -1, INT_MAX, INT_MIN, INT_MAX / 2, INT_MIN / 2};
+  for (int32_t i = 0; i < 100; ++i) values.push_back((i - 50) * 12345678);
+  for (const double factor : {0.0, 1e-9, 0x1p-31, 0.3, 0.5, 1.0, 3.7, 1e9, double{INFINITY}}) {
+    std::vector<int32_t> results(values.size());
+    multiplyEach(values, toFixedMultiplier(factor), results.data());
+    for (size_t i = 0; i < values.size(); ++i)
+      ASSERT_EQ(results[i], multiply(values[i], toFixedMultiplier(factor)))
+          << values[i] << " x " << factor;
   }
 }
 

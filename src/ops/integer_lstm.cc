@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "base/vector_dispatch.h"
 #include "ops/quantized_sequence_lstm.h"
@@ -22,20 +23,23 @@ int8_t saturate8(int64_t value) {
   return static_cast<int8_t>(std::clamp<int64_t>(value, -128, 127));
 }
 
-// Wraps like the 32-bit accumulators of the models' training tools.
-int32_t dot(const int8_t* weights, const int16_t* values, size_t count) {
-  uint32_t result = 0;
-  base::onWidestVectors([&]() HEARTH_INLINE {
-    uint32_t sum = 0;
-    for (size_t i = 0; i < count; ++i)
-      sum += static_cast<uint32_t>(static_cast<int32_t>(weights[i]) * values[i]);
-    result = sum;
+// sums[i] = bias[i] + weights[i, :] * values; a null bias is 0. Wraps like the 32-bit accumulators
+// of the models' training tools.
+void multiplyRows(const int8_t* weights, const int32_t* bias, const std::vector<int16_t>& values,
+                  std::vector<int32_t>* sums) {
+  const int16_t* const factors = values.data();
+  int32_t* const results = sums->data();
+  const size_t rows = sums->size();
+  const size_t columns = values.size();
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    for (size_t row = 0; row < rows; ++row) {
+      const int8_t* const rowWeights = weights + row * columns;
+      uint32_t sum = bias == nullptr ? 0 : static_cast<uint32_t>(bias[row]);
+      for (size_t i = 0; i < columns; ++i)
+        sum += static_cast<uint32_t>(static_cast<int32_t>(rowWeights[i]) * factors[i]);
+      results[row] = static_cast<int32_t>(sum);
+    }
   });
-  return static_cast<int32_t>(result);
-}
-
-int32_t wrappingSum(int32_t a, int32_t b) {
-  return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
 }
 
 template <typename T>
@@ -57,18 +61,19 @@ int32_t clipInSteps(float bound, float scale, int32_t highest) {
 // Products that are added to the cell state have 30 fraction bits.
 constexpr int kLeastCellScaleExponent = -30;
 
-// tanh of a cell state with the scale 2^exponent; the result has 15 fraction bits. tanhQ15() takes
+// tanh of cell states with the scale 2^exponent; the results have 15 fraction bits. tanhQ15() takes
 // 0 to 6 integer bits. With more than 6, values that do not fit are saturated, where tanh is 1;
 // with fewer than 0, the bits that are dropped are finer than the result.
-int16_t tanhOfCellState(int16_t value, int exponent) {
+void tanhOfCellStates(std::span<const int16_t> states, int exponent, int16_t* results) {
   constexpr int kMostIntegerBits = 6;
   const int integerBits = 15 + exponent;
-  if (integerBits > kMostIntegerBits)
-    return tanhQ15(saturate16(int64_t{value} << (integerBits - kMostIntegerBits)),
-                   kMostIntegerBits);
-  if (integerBits < 0)
-    return tanhQ15(static_cast<int16_t>(divideByPowerOfTwo(value, -integerBits)), 0);
-  return tanhQ15(value, integerBits);
+  const int valid = std::clamp(integerBits, 0, kMostIntegerBits);
+  if (valid == integerBits) return tanhQ15Each(states, valid, results);
+  for (size_t i = 0; i < states.size(); ++i)
+    results[i] = integerBits > valid
+                     ? saturate16(int64_t{states[i]} << (integerBits - valid))
+                     : static_cast<int16_t>(divideByPowerOfTwo(states[i], valid - integerBits));
+  tanhQ15Each({results, states.size()}, valid, results);
 }
 
 void removeZeroPoint(const int8_t* source, int32_t zeroPoint, std::vector<int16_t>* target) {
@@ -253,6 +258,9 @@ Result<IntegerLstm> IntegerLstm::make(const OperationContext& context,
   lstm.inputValues_.resize(lstm.inputSize_);
   lstm.outputValues_.resize(lstm.outputSize_);
   lstm.hiddenValues_.resize(lstm.unitCount_);
+  lstm.fromInput_.resize(lstm.unitCount_);
+  lstm.fromState_.resize(lstm.unitCount_);
+  if (lstm.projectionWeights_ != nullptr) lstm.projected_.resize(lstm.outputSize_);
   for (auto* values : {&lstm.inputGateValues_, &lstm.forgetGateValues_, &lstm.cellGateValues_,
                        &lstm.outputGateValues_})
     values->resize(lstm.unitCount_);
@@ -261,16 +269,15 @@ Result<IntegerLstm> IntegerLstm::make(const OperationContext& context,
 
 void IntegerLstm::computeGate(const Gate& gate, const int16_t* cellState,
                               std::vector<int16_t>* values) {
-  const bool addsBias = gate.layerNormWeights == nullptr && gate.bias != nullptr;
+  const bool addsBias = gate.layerNormWeights == nullptr;
+  multiplyRows(gate.inputWeights, addsBias ? gate.bias : nullptr, inputValues_, &fromInput_);
+  multiplyEach(fromInput_, gate.inputScale, fromInput_.data());
+  multiplyRows(gate.recurrentWeights, nullptr, outputValues_, &fromState_);
+  multiplyEach(fromState_, gate.recurrentScale, fromState_.data());
   for (size_t i = 0; i < unitCount_; ++i) {
-    const int32_t fromInput =
-        wrappingSum(dot(gate.inputWeights + i * inputSize_, inputValues_.data(), inputSize_),
-                    addsBias ? gate.bias[i] : 0);
     // Each contribution is rounded and saturated before the next is added.
-    int16_t value = saturate16(multiply(fromInput, gate.inputScale));
-    const int32_t fromState =
-        dot(gate.recurrentWeights + i * outputSize_, outputValues_.data(), outputSize_);
-    value = saturate16(int64_t{value} + multiply(fromState, gate.recurrentScale));
+    int16_t value = saturate16(fromInput_[i]);
+    value = saturate16(int64_t{value} + fromState_[i]);
     if (gate.peepholeWeights != nullptr)
       value = saturate16(int64_t{value} + multiply(int32_t{gate.peepholeWeights[i]} * cellState[i],
                                                    gate.peepholeScale));
@@ -313,23 +320,28 @@ void IntegerLstm::step(const int8_t* input, int8_t* outputState, int16_t* cellSt
   removeZeroPoint(input, inputZeroPoint_, &inputValues_);
   removeZeroPoint(outputState, outputZeroPoint_, &outputValues_);
   computeGate(forgetGate_, cellState, &forgetGateValues_);
+  logisticQ15Each(forgetGateValues_, forgetGateValues_.data());
   computeGate(cellGate_, cellState, &cellGateValues_);
-  if (!isCoupled_) computeGate(inputGate_, cellState, &inputGateValues_);
+  tanhQ15Each(cellGateValues_, 3, cellGateValues_.data());
+  if (!isCoupled_) {
+    computeGate(inputGate_, cellState, &inputGateValues_);
+    logisticQ15Each(inputGateValues_, inputGateValues_.data());
+  }
   for (size_t i = 0; i < unitCount_; ++i) {
-    const int32_t forget = logisticQ15(forgetGateValues_[i]);
-    const int32_t candidate = tanhQ15(cellGateValues_[i], 3);
-    const int32_t admitted = isCoupled_ ? 32767 - forget : logisticQ15(inputGateValues_[i]);
+    const int32_t forget = forgetGateValues_[i];
+    const int32_t admitted = isCoupled_ ? 32767 - forget : inputGateValues_[i];
     const int64_t kept = saturate16(divideByPowerOfTwo(forget * cellState[i], 15));
     const int64_t added =
-        saturate16(divideByPowerOfTwo(admitted * candidate, 30 + cellScaleExponent_));
+        saturate16(divideByPowerOfTwo(admitted * cellGateValues_[i], 30 + cellScaleExponent_));
     int32_t state = saturate16(kept + added);
     if (cellClip_ > 0) state = std::clamp(state, -cellClip_, cellClip_);
     cellState[i] = static_cast<int16_t>(state);
   }
   computeGate(outputGate_, cellState, &outputGateValues_);
+  logisticQ15Each(outputGateValues_, outputGateValues_.data());
+  tanhOfCellStates({cellState, unitCount_}, cellScaleExponent_, cellGateValues_.data());
   for (size_t i = 0; i < unitCount_; ++i) {
-    const int32_t product = int32_t{logisticQ15(outputGateValues_[i])} *
-                            tanhOfCellState(cellState[i], cellScaleExponent_);
+    const int32_t product = int32_t{outputGateValues_[i]} * cellGateValues_[i];
     const int8_t hidden = saturate8(int64_t{multiply(product, hiddenScale_)} + hiddenZeroPoint_);
     if (projectionWeights_ == nullptr)
       outputState[i] = hidden;
@@ -337,11 +349,10 @@ void IntegerLstm::step(const int8_t* input, int8_t* outputState, int16_t* cellSt
       hiddenValues_[i] = static_cast<int16_t>(hidden - hiddenZeroPoint_);
   }
   if (projectionWeights_ == nullptr) return;
+  multiplyRows(projectionWeights_, projectionBias_, hiddenValues_, &projected_);
   for (size_t i = 0; i < outputSize_; ++i) {
-    const int32_t sum =
-        wrappingSum(dot(projectionWeights_ + i * unitCount_, hiddenValues_.data(), unitCount_),
-                    projectionBias_ == nullptr ? 0 : projectionBias_[i]);
-    int32_t value = saturate8(int64_t{multiply(sum, projectionScale_)} + outputZeroPoint_);
+    int32_t value =
+        saturate8(int64_t{multiply(projected_[i], projectionScale_)} + outputZeroPoint_);
     if (projectionClip_ > 0) value = std::clamp(value, -projectionClip_, projectionClip_);
     outputState[i] = static_cast<int8_t>(value);
   }

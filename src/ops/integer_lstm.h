@@ -83,8 +83,9 @@ class IntegerLstm {
   int cellScaleExponent_ = 0;
   int32_t cellClip_ = 0;        // in steps of the cell state; 0: none
   int32_t projectionClip_ = 0;  // in steps of the output state; 0: none
-  // Scratch: operands of the products without their zero points, and the gates.
+  // Scratch: operands of the products without their zero points, the products, and the gates.
   std::vector<int16_t> inputValues_, outputValues_, hiddenValues_;
+  std::vector<int32_t> fromInput_, fromState_, projected_;
   std::vector<int16_t> inputGateValues_, forgetGateValues_, cellGateValues_, outputGateValues_;
 };
 
