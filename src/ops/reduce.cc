@@ -75,6 +75,55 @@ HEARTH_INLINE inline Accumulator mergeLanes(Accumulator* values, const Operation
   }
 }
 
+// Merges the results in the lanes of a vector, the halves of it first.
+template <int64_t kLanes, typename Accumulator>
+struct LaneVector {
+  typedef Accumulator Type __attribute__((vector_size(kLanes * sizeof(Accumulator))));
+};
+template <int64_t kLanes, typename Accumulator, typename Merge>
+HEARTH_INLINE inline Accumulator mergeVector(
+    const typename LaneVector<kLanes, Accumulator>::Type& values, const Merge& merge) {
+  if constexpr (kLanes == 2) {
+    return merge(values[0], values[1]);
+  } else {
+    typename LaneVector<kLanes / 2, Accumulator>::Type halves[2];
+    static_assert(sizeof(halves) == sizeof(values));
+    std::memcpy(&halves, &values, sizeof(values));
+    halves[0] = merge(halves[0], halves[1]);
+    return mergeVector<kLanes / 2, Accumulator>(halves[0], merge);
+  }
+}
+
+// Folds each row of real numbers into a result of its own. `merge` takes numbers and vectors.
+template <typename T, typename Accumulator, typename Merge>
+void foldRealRows(const T* source, int64_t rows, int64_t columns, Accumulator* results,
+                  Accumulator start, const Merge& merge) {
+  constexpr int64_t kLanes = 64 / sizeof(Accumulator);
+  constexpr int64_t kVectors = 4;  // so that no operation waits for the one before it
+  using Vector = LaneVector<kLanes, Accumulator>::Type;
+  using Elements = LaneVector<kLanes, T>::Type;
+  base::onWidestVectors([=]() HEARTH_INLINE {
+    for (int64_t row = 0; row < rows; ++row) {
+      const T* const first = source + row * columns;
+      Vector values[kVectors];
+      for (Vector& value : values) value = Vector{} + start;
+      const auto add = [&](int64_t at, Vector* value) HEARTH_INLINE {
+        Elements elements;
+        std::memcpy(&elements, first + at, sizeof(elements));
+        *value = merge(*value, __builtin_convertvector(elements, Vector));
+      };
+      int64_t at = 0;
+      for (; at + kVectors * kLanes <= columns; at += kVectors * kLanes)
+        for (int64_t v = 0; v < kVectors; ++v) add(at + v * kLanes, &values[v]);
+      for (; at + kLanes <= columns; at += kLanes) add(at, &values[0]);
+      values[0] = merge(merge(values[0], values[1]), merge(values[2], values[3]));
+      Accumulator result = merge(results[row], mergeVector<kLanes, Accumulator>(values[0], merge));
+      for (; at < columns; ++at) result = merge(result, static_cast<Accumulator>(first[at]));
+      results[row] = result;
+    }
+  });
+}
+
 // Folds each row into a result of its own, by a Fold (see below). Long rows are folded in many
 // lanes, which are merged at the end.
 template <typename T, typename Accumulator, typename Operation>
@@ -92,6 +141,8 @@ void foldRows(const T* source, int64_t rows, int64_t columns, Accumulator* resul
     }
     return;
   }
+  if constexpr (std::is_floating_point_v<T>)
+    return foldRealRows(source, rows, columns, results, operation.start, operation.merge);
   base::onWidestVectors([=]() HEARTH_INLINE {
     for (int64_t row = 0; row < rows; ++row) {
       const T* first = source + row * columns;
@@ -164,7 +215,7 @@ struct Fold {
   static constexpr bool kIsIdempotent = isIdempotent;  // an element may be combined twice
   // A product of many real numbers becomes subnormal on its way to zero, and subnormal numbers are
   // slow. If the product were divided into parts, each part would.
-  static constexpr bool kIsDivisible = !std::is_same_v<Merge, std::multiplies<double>>;
+  static constexpr bool kIsDivisible = !std::is_same_v<Merge, std::multiplies<>>;
 
   Accumulator start;  // result for no elements
   Combine combine;
@@ -402,8 +453,10 @@ Status selectExtreme(const Reduction& reduction, bool wantsLargest) {
   const T smallest = static_cast<T>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
   const T largest = static_cast<T>(Limits::has_infinity ? Limits::infinity() : Limits::max());
   if (wantsLargest)
-    return reduction.runInPlace<T>(smallest, [](T a, T b) { return b > a ? b : a; });
-  return reduction.runInPlace<T>(largest, [](T a, T b) { return b < a ? b : a; });
+    return reduction.runInPlace<T>(smallest,
+                                   [](const auto& a, const auto& b) { return b > a ? b : a; });
+  return reduction.runInPlace<T>(largest,
+                                 [](const auto& a, const auto& b) { return b < a ? b : a; });
 }
 
 template <typename T>
@@ -412,10 +465,9 @@ Status reduceReal(const Reduction& reduction, OperationType type) {
   const std::vector<double> results =
       isProduct
           ? reduction.run<T>(
-                1.0, [](double a, T b) { return a * static_cast<double>(b); },
-                std::multiplies<double>())
+                1.0, [](double a, T b) { return a * static_cast<double>(b); }, std::multiplies<>())
           : reduction.run<T>(
-                0.0, [](double a, T b) { return a + static_cast<double>(b); }, std::plus<double>());
+                0.0, [](double a, T b) { return a + static_cast<double>(b); }, std::plus<>());
   const double divisor =
       type == OperationType::kMean
           ? static_cast<double>(reduction.inputCount) / static_cast<double>(reduction.outputCount)
@@ -461,8 +513,7 @@ Status reduceQuantized(const Reduction& reduction, OperationType type) {
   if (type == OperationType::kReduceProd) {
     const double scale = from.scale;
     const std::vector<double> results = reduction.run<T>(
-        1.0, [=](double a, T b) { return a * (scale * (b - zeroPoint)); },
-        std::multiplies<double>());
+        1.0, [=](double a, T b) { return a * (scale * (b - zeroPoint)); }, std::multiplies<>());
     for (size_t i = 0; i < results.size(); ++i)
       target[i] = static_cast<T>(quantize(results[i], to));
     return {};
