@@ -87,9 +87,25 @@ HEARTH_AVX2 __m256i loadInts(const uint8_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
+HEARTH_AVX2 __m128i loadBytes(const uint8_t* from) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+}
+// A copy of a few bytes takes longer than all else. Half a block, as of 8 channels, needs none.
+HEARTH_AVX2 __m128i loadBytes(const uint8_t* from, size_t count) {
+  if (count == kBlock / 2) return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
+  uint8_t copy[kBlock] = {};
+  std::memcpy(copy, from, count);
+  return loadBytes(copy);
+}
+HEARTH_AVX2 void storeBytes(uint8_t* to, __m128i bytes, size_t count) {
+  if (count == kBlock / 2)
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), bytes);
+  else
+    std::memcpy(to, &bytes, count);
+}
+
 template <bool kIsSigned>
-HEARTH_AVX2 __m256i loadWords(const uint8_t* from) {
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+HEARTH_AVX2 __m256i widened(__m128i bytes) {
   return kIsSigned ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
 }
 
@@ -138,13 +154,8 @@ HEARTH_AVX2 void multiplyBlock(const Avx2Dwconv& product, const uint8_t* block,
           rows[y] = rows[0];
           continue;
         }
-        const uint8_t* at = columns[x * kHeight + 2 * p + y] + channel;
-        uint8_t copy[kBlock] = {};
-        if (!kIsWhole) {
-          std::memcpy(copy, at, count);
-          at = copy;
-        }
-        rows[y] = loadWords<kIsSigned>(at);
+        const uint8_t* const at = columns[x * kHeight + 2 * p + y] + channel;
+        rows[y] = widened<kIsSigned>(kIsWhole ? loadBytes(at) : loadBytes(at, count));
       }
       const __m256i lanes[kBlockVectors] = {_mm256_unpacklo_epi16(rows[0], rows[1]),
                                             _mm256_unpackhi_epi16(rows[0], rows[1])};
@@ -166,9 +177,10 @@ HEARTH_AVX2 void multiplyBlock(const Avx2Dwconv& product, const uint8_t* block,
   for (size_t t = 0; t < kTile; ++t) {
     const __m128i bytes = narrowed<kIsSigned>(sums[t], block + kLanes, ceiling, zeroWords, lowest);
     uint8_t* const at = output + t * step * product.channels + channel;
-    uint8_t copy[kBlock];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(kIsWhole ? at : copy), bytes);
-    if (!kIsWhole) std::memcpy(at, copy, count);
+    if (kIsWhole)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(at), bytes);
+    else
+      storeBytes(at, bytes, count);
   }
 }
 
