@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/kernels/qs8_layer.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "drivers/cpu/kernels/packed_bytes.h"
+#include "drivers/cpu/kernels/padded_input.h"
 #include "drivers/cpu/kernels/qs8_tasks.h"
 #include "drivers/cpu/microkernels/im2col.h"
 #include "threads/parallel_ranges.h"
@@ -9,11 +14,66 @@
 namespace hearth::cpu {
 namespace {
 
-class Qs8LayerKernel final : public Qs8TaskKernel<Qs8Layer> {
+// Scratch memory for a copy of the input must stay small.
+constexpr size_t kMostCopiedBytes = size_t{1} << 20;
+
+// Whether most inputs lie under several windows, so that it pays to copy the input before it is
+// read under them.
+bool overlaps(const Convolution& g) {
+  return uint64_t{g.kernelHeight} * g.kernelWidth > 2 * uint64_t{g.strideHeight} * g.strideWidth;
+}
+
+// Reads windows where they lie in a padded copy of the input.
+class WindowsInPlaceKernel final : public Qs8TaskKernel<Qs8Layer> {
  public:
-  explicit Qs8LayerKernel(const Qs8Layer& layer)
+  WindowsInPlaceKernel(const Qs8Layer& layer, PaddedInput input)
+      : Qs8TaskKernel(layer), input_(std::move(input)) {}
+
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    const Convolution& g = layer_.geometry;
+    static_cast<void>(tasks_.divide(
+        threads::threadsOf(pool), g.batch * g.outputHeight * g.outputWidth, layer_.product.inputs));
+    return input_.bytes();
+  }
+
+  Status setup(std::span<void* const> addresses, void* workspace) override {
+    padded_ = static_cast<uint8_t*>(workspace);
+    return Qs8TaskKernel::setup(addresses, workspace);
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    threads::forRanges(
+        pool, input_.lines(), threads::grainOf(input_.lineBytes()),
+        [&](uint64_t begin, uint64_t end) { input_.fill(source_, begin, end, padded_); });
+    return Qs8TaskKernel::run(pool);
+  }
+
+ private:
+  void compute(size_t first, size_t last, size_t firstPanel, size_t lastPanel,
+               uint8_t*) const override {
+    std::array<const uint8_t*, 8 * kQs8Rows> windows;
+    while (first < last) {
+      const size_t count = std::min(windows.size(), last - first);
+      input_.findWindows(padded_, first, count, windows.data());
+      multiplyQs8(layer_.product, {windows.data(), count}, input_.places(),
+                  layer_.geometry.groupInputChannels, firstPanel, lastPanel,
+                  destination_ + first * layer_.product.outputStride);
+      first += count;
+    }
+  }
+
+  const PaddedInput input_;
+  uint8_t* padded_ = nullptr;
+};
+
+// Gathers the windows of each task. Where windows overlap, a copy of the whole input is made
+// unsigned first.
+class GatheredWindowsKernel final : public Qs8TaskKernel<Qs8Layer> {
+ public:
+  explicit GatheredWindowsKernel(const Qs8Layer& layer)
       : Qs8TaskKernel(layer),
-        isFlippedFirst_(overlaps(layer.geometry)),
+        isFlippedFirst_(overlaps(layer.geometry) &&
+                        inputBytesOf(layer.geometry) <= kMostCopiedBytes),
         windows_(layer.geometry, 1,
                  static_cast<uint8_t>(layer.inputZero ^ (isFlippedFirst_ ? 0x80 : 0))),
         rowBytes_(windows_.windowBytes()),
@@ -40,14 +100,6 @@ class Qs8LayerKernel final : public Qs8TaskKernel<Qs8Layer> {
   }
 
  private:
-  // Whether most inputs lie under several windows, so that it pays to make them unsigned before
-  // they are gathered. They then lie in scratch memory, which must stay small.
-  static bool overlaps(const Convolution& g) {
-    constexpr size_t kMostBytes = size_t{1} << 20;
-    return uint64_t{g.kernelHeight} * g.kernelWidth >
-               2 * uint64_t{g.strideHeight} * g.strideWidth &&
-           inputBytesOf(g) <= kMostBytes;
-  }
   static size_t inputBytesOf(const Convolution& g) {
     return g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels;
   }
@@ -99,7 +151,11 @@ Result<std::unique_ptr<Kernel>> makeQs8LayerKernel(Qs8Layer layer,
   HEARTH_ASSIGN(const uint8_t* const panels,
                 packedBytes(packed, layer.product.panels() * layer.product.panelBytes()));
   layer.product.packed = panels;
-  return std::make_unique<Qs8LayerKernel>(layer);
+  // A product reads pieces of whole groups.
+  if (overlaps(layer.geometry) && layer.geometry.groupInputChannels % kQs8Group == 0)
+    if (auto input = PaddedInput::make(layer.geometry, layer.inputZero, kMostCopiedBytes))
+      return std::make_unique<WindowsInPlaceKernel>(layer, *std::move(input));
+  return std::make_unique<GatheredWindowsKernel>(layer);
 }
 
 }  // namespace hearth::cpu

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace hearth::cpu {
 
@@ -37,5 +38,11 @@ void makeUnsigned(const int8_t* from, size_t count, uint8_t* to);
 // apart; `output` is where the first row begins. Rounds to nearest even, then clamps, as XNNPACK.
 void multiplyQs8(const Qs8Gemm& product, const uint8_t* rows, size_t stride, size_t count,
                  size_t firstPanel, size_t lastPanel, int8_t* output);
+
+// The same for rows that lie in pieces of `pieceBytes`, a multiple of kQs8Group where there are
+// several: piece p of row r is at rows[r] + places[p]. All pieces have the inputs of the product.
+void multiplyQs8(const Qs8Gemm& product, std::span<const uint8_t* const> rows,
+                 std::span<const size_t> places, size_t pieceBytes, size_t firstPanel,
+                 size_t lastPanel, int8_t* output);
 
 }  // namespace hearth::cpu
