@@ -17,13 +17,15 @@
 #include "drivers/cpu/compilation_cache/save_queue.h"
 #include "drivers/cpu/compilation_cache/saved_segments.h"
 #include "drivers/cpu/dynamic_model.h"
-#include "drivers/cpu/plan/plan_builder.h"
+#include "drivers/cpu/kernel_explanation.h"
+#include "drivers/cpu/model_division.h"
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/platform/thread_pools.h"
 #include "drivers/cpu/prepared_model.h"
 #include "drivers/cpu/weights/open_stores.h"
 #include "drivers/cpu/weights/segment_prefetcher.h"
 #include "drivers/cpu/weights/stored_host_facts.h"
+#include "graph/step_model.h"
 #include "graph/validated_model.h"
 #include "hal/cache_explainer.h"
 #include "hal/extension_operations.h"
@@ -161,10 +163,12 @@ std::shared_ptr<cache::SegmentStore> storeFor(const graph::Model& model,
   return store != nullptr ? store : storeWithoutMemory();
 }
 
-// The model specialised for the shapes that are known or expected, or for dimensions of 1 where
-// neither is the case. Error: the shapes do not suit the model, or have no known rank.
-Result<ops::SpecializedModel> specializedForExpected(const graph::Model& model,
-                                                     std::span<const graph::Dimensions> expected) {
+// The part of a model that is prepared with it, for the shapes that are known or expected, or for
+// dimensions of 1 where neither is the case: the model specialised for them, or, where it has to be
+// divided, what reads no shape that depends on values. Errors: kUnsupported where there is
+// no such part; the shapes do not suit the model.
+Result<std::shared_ptr<const graph::Model>> partPreparedFirst(
+    const graph::Model& model, std::span<const graph::Dimensions> expected) {
   std::vector<graph::Dimensions> shapes;
   for (const uint32_t input : model.main().inputs) {
     const graph::Operand& operand = model.main().operands[input];
@@ -173,7 +177,18 @@ Result<ops::SpecializedModel> specializedForExpected(const graph::Model& model,
                                                                      : operand.dimensions);
     for (uint32_t& dimension : shapes.back()) dimension = std::max(dimension, 1u);
   }
-  return ops::specialize(model, shapes);
+  if (auto specialized = ops::specialize(model, shapes)) return std::move(specialized->model);
+  HEARTH_ASSIGN(const ops::PartlySpecializedModel partly, ops::specializePartly(model, shapes));
+  const ModelDivision division = divideModel(partly.model->main(), partly.open);
+  if (division.front.empty())
+    return fail(ErrorCode::kUnsupported, "No part of the model is prepared before it is run.");
+  const graph::StepModel front = graph::makeStepModel(*partly.model, division.front);
+  shapes.clear();
+  for (const uint32_t input : front.model->main().inputs)
+    shapes.push_back(front.model->main().operands[input].dimensions);
+  // Once more, for the subgraphs of IF and WHILE, as CutModel does.
+  HEARTH_ASSIGN(ops::SpecializedModel specialized, ops::specialize(*front.model, shapes));
+  return std::move(specialized.model);
 }
 
 // Whether shapes of a model with known inputs depend on values, so that only parts can be planned.
@@ -201,22 +216,7 @@ Result<std::vector<hal::OperationSupport>> CpuDevice::explainOperations(const gr
   HEARTH_ASSIGN(std::vector<hal::OperationSupport> support, supportedOperations(model));
   for (const hal::OperationSupport& operation : support)
     if (!operation.supported) return support;
-  // The execution graph tells which kernel an operation gets; a model without one is interpreted.
-  PlanBuilder builder(model, nullptr, {});
-  if (builder.build()) {
-    const std::vector<std::string> kernels = builder.takeKernels();
-    for (size_t i = 0; i < kernels.size(); ++i) support[i].kernel = kernels[i];
-    return support;
-  }
-  const auto specialized = specializedForExpected(model, {});
-  if (!specialized) return support;
-  PlanBuilder again(*specialized->model, nullptr, {});
-  if (!again.build()) return support;
-  const std::vector<std::string> kernels = again.takeKernels();
-  // The results of operations that are gone are constants.
-  for (hal::OperationSupport& operation : support) operation.kernel = "none";
-  for (size_t i = 0; i < kernels.size(); ++i)
-    support[specialized->operations[i]].kernel = kernels[i];
+  explainKernels(model, &support);
   return support;
 }
 
@@ -307,9 +307,8 @@ Result<hal::StartReport> CpuDevice::explainStart(std::shared_ptr<const graph::Mo
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
   HEARTH_TRY(graph::validateOnce(*model));
   HEARTH_TRY(initializeXnnpack());
-  if (ops::hasUnknownInputs(*model))
-    if (auto specialized = specializedForExpected(*model, options.expectedInputs))
-      model = std::move(specialized->model);
+  if (ops::hasUnknownInputs(*model) || hasComputedShapes(*model))
+    if (auto first = partPreparedFirst(*model, options.expectedInputs)) model = *std::move(first);
   const std::shared_ptr<cache::SegmentStore> store = openStoreForLooking(options);
   recallHostFacts(*store);
   return std::make_shared<WeightSession>(store, std::move(model), std::make_shared<PackedWeights>(),

@@ -8,45 +8,12 @@
 #include "base/format.h"
 #include "drivers/cpu/cut_execution.h"
 #include "drivers/cpu/dynamic_model.h"
+#include "drivers/cpu/model_division.h"
 #include "drivers/cpu/weights/weight_session.h"
 #include "ops/specialized_model.h"
 
 namespace hearth::cpu {
 namespace {
-
-// The part of a model to which an operation belongs.
-enum class Part : uint8_t { kFront, kCut, kRest };
-
-// By operation of the main subgraph.
-std::vector<Part> divide(const graph::Subgraph& main, std::span<const uint32_t> open) {
-  std::vector<Part> partOf(main.operations.size());
-  std::vector<Part> writer(main.operands.size(), Part::kFront);
-  for (uint32_t o = 0; o < main.operations.size(); ++o) {
-    const graph::Operation& operation = main.operations[o];
-    const bool isBehind = std::ranges::any_of(
-        operation.inputs, [&](uint32_t input) { return writer[input] != Part::kFront; });
-    if (isBehind)
-      partOf[o] = Part::kRest;
-    else if (std::ranges::binary_search(open, o))
-      partOf[o] = Part::kCut;
-    for (const uint32_t output : operation.outputs) writer[output] = partOf[o];
-  }
-  return partOf;
-}
-
-std::vector<uint32_t> operationsOf(const std::vector<Part>& partOf, Part part) {
-  std::vector<uint32_t> operations;
-  for (uint32_t o = 0; o < partOf.size(); ++o)
-    if (partOf[o] == part) operations.push_back(o);
-  return operations;
-}
-
-std::vector<uint32_t> numbersOf(std::span<const uint32_t> operations,
-                                std::span<const uint32_t> numbers) {
-  std::vector<uint32_t> made;
-  for (const uint32_t operation : operations) made.push_back(numbers[operation]);
-  return made;
-}
 
 void add(const hal::StartReport& part, bool isStateTelling, bool* hasState, hal::StartReport* sum) {
   // The whole has the worst state of its parts.
@@ -97,23 +64,21 @@ Status CutModel::prepareParts(const graph::Model& divided, std::span<const uint3
     slots_[slotOf(divided, main.inputs[i])].input = i;
   for (uint32_t i = 0; i < main.outputs.size(); ++i)
     slots_[slotOf(divided, main.outputs[i])].output = i;
-  const std::vector<Part> partOf = divide(main, open);
-  const std::vector<uint32_t> front = operationsOf(partOf, Part::kFront);
-  if (!front.empty()) {
-    const graph::StepModel part = graph::makeStepModel(divided, front);
-    HEARTH_TRY(prepareFront(part, numbersOf(front, numbers)));
+  const ModelDivision division = divideModel(main, open);
+  if (!division.front.empty()) {
+    const graph::StepModel part = graph::makeStepModel(divided, division.front);
+    HEARTH_TRY(prepareFront(part, numbersOf(division.front, numbers)));
     frontArguments_ = argumentsOf(divided, part);
   }
-  const graph::StepModel cut = graph::makeStepModel(divided, operationsOf(partOf, Part::kCut));
+  const graph::StepModel cut = graph::makeStepModel(divided, division.cut);
   HEARTH_ASSIGN(cut_,
                 ops::Interpreter::create(cut.model, {.maxActivationBytes = maxActivationBytes(),
                                                      .threadPool = family_->pool()}));
   cutArguments_ = argumentsOf(divided, cut);
-  const std::vector<uint32_t> rest = operationsOf(partOf, Part::kRest);
-  if (rest.empty()) return {};
-  const graph::StepModel part = graph::makeStepModel(divided, rest);
+  if (division.rest.empty()) return {};
+  const graph::StepModel part = graph::makeStepModel(divided, division.rest);
   isRestWorthKeeping_ = WeightSession::isWorthKeeping(*part.model);
-  rest_ = DynamicModel::partOf(family_, part.model, numbersOf(rest, numbers), limits);
+  rest_ = DynamicModel::partOf(family_, part.model, numbersOf(division.rest, numbers), limits);
   restArguments_ = argumentsOf(divided, part);
   return {};
 }

@@ -65,6 +65,16 @@ class CutModelTest : public WeightSessionTest {
     return prepareOnly(test_, store).prepared;
   }
 
+  // The model over its saved file.
+  std::shared_ptr<const graph::Model> saved(const TestModel& test) const {
+    save(test);
+    auto pool = memory::Pool::openFile(folder_.path() / "model.bin");
+    EXPECT_TRUE(pool) << pool.error().toString();
+    auto model = std::make_shared<graph::Model>(test.model);
+    model->pools = {*pool};
+    return model;
+  }
+
   // The arguments of one execution.
   struct Arguments {
     std::vector<float> pictures = WeightSessionTest::pictures(kPictures);
@@ -161,6 +171,33 @@ TEST_F(CutModelTest, ASecondStartIsWarm) {
   EXPECT_EQ(report.state, State::kWarm) << report.reason;
   EXPECT_EQ(packedBytes(report), 0u);
   EXPECT_EQ(run(*again, 6), expected(6));
+}
+
+TEST_F(CutModelTest, TheStartOfWhatIsPreparedAtOnceIsExplained) {
+  hal::PrepareOptions prepare;
+  prepare.threads = 2;
+  prepare.driverOptions = options().toTexts();
+  const auto before = device_->explainStart(saved(test_), prepare);
+  ASSERT_TRUE(before) << before.error().toString();
+  EXPECT_EQ(before->state, State::kCold) << before->reason;
+  run(*this->prepare(options()), 3);
+  settle();
+  const auto after = device_->explainStart(saved(test_), prepare);
+  ASSERT_TRUE(after) << after.error().toString();
+  EXPECT_EQ(after->state, State::kWarm) << after->reason;
+}
+
+TEST_F(CutModelTest, KernelsOfAllPartsAreExplained) {
+  const auto support = device_->explainOperations(*saved(test_));
+  ASSERT_TRUE(support) << support.error().toString();
+  ASSERT_EQ(support->size(), 5u);
+  for (size_t i = 0; i < support->size(); ++i) {
+    const std::string& kernel = (*support)[i].kernel;
+    if (i == 3)  // SLICE, where the model is divided
+      EXPECT_EQ(kernel, "reference");
+    else
+      EXPECT_TRUE(kernel == "xnnpack" || kernel == "own" || kernel == "none") << i << kernel;
+  }
 }
 
 TEST_F(CutModelTest, AnOutputThatIsTooSmallTellsItsShape) {
