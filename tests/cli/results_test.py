@@ -105,6 +105,22 @@ class ResultsTest(CommandTest):
         np.testing.assert_allclose(result["key_points"][5]["y"], 0.25, rtol=1e-6)
         self.assertIsGolden("key_points", result["overlay"])
 
+    def testLandmarksOfHandsAndFacesAreDrawn(self):
+        angle = np.linspace(0, 6, 21)
+        hand = np.stack([32 + 20 * np.cos(angle), 24 + 15 * np.sin(angle), angle], axis=-1)
+        result = self.json("run", self.constants({"y": hand.reshape(1, 63)}), "--input", self.picture(),
+                           "--output-dir", self.folder)
+        self.assertEqual(len(result["key_points"]), 21)
+        np.testing.assert_allclose(result["key_points"][0]["x"], 52 / 64, rtol=1e-6)
+        self.assertIsGolden("hand", result["overlay"])
+        angle = np.arange(468) * 2.4
+        radius = np.sqrt(np.arange(468) / 468)
+        face = np.stack([0.5 + 0.4 * radius * np.cos(angle), 0.5 + 0.45 * radius * np.sin(angle), angle], axis=-1)
+        result = self.json("run", self.constants({"y": face.reshape(1, 1, 1, 1404)}), "--input",
+                           self.picture(), "--output-dir", self.folder)
+        self.assertEqual(len(result["key_points"]), 468)
+        self.assertIsGolden("face", result["overlay"])
+
     def testSegmentsAreDrawn(self):
         scores = np.zeros((1, 4, 4, 3))
         scores[0, :2, :, 1] = 1

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -100,16 +101,6 @@ Result<Windows> windowsOf(const graph::Dimensions& pooled, int32_t height, int32
                  {pooled[0], pooled[1], pooled[2], pooled[3], windowHeight * windowWidth},
                  pooled,
                  {pooled[0], pooled[1] * windowHeight, pooled[2] * windowWidth, pooled[3]}};
-}
-
-// Several windows that overlap would write one element of an image, of which the last one counts;
-// no operation writes so.
-Status requireSideBySide(int32_t strideWidth, int32_t strideHeight, int32_t width, int32_t height) {
-  if (strideWidth == width && strideHeight == height) return {};
-  return fail(ErrorCode::kUnsupported,
-              "Its windows of {} by {} are {} by {} apart; only windows that lie side by side are "
-              "supported.",
-              height, width, strideHeight, strideWidth);
 }
 
 // The windows of a pool along one side of its image.
@@ -264,15 +255,112 @@ Status translateMaxPoolArgmax(OperatorView& view, OperationType type) {
   return view.emit(OperationType::kAdd, {whole, more, none}, {places});
 }
 
+// One window over each element of a side of an unpooled image.
+struct Cover {
+  std::vector<int32_t> windows;  // for each element of the side
+  std::vector<int32_t> places;   // of the element in its window; -1 where it lies in none
+};
+
+// The windows of a side, `count` of them, in their order: as many covers as windows lie over an
+// element at most. MediaPipe gives the image
+// `count * window` elements whatever the stride is, and cuts off as much before the first window as
+// behind the last one.
+Result<std::vector<Cover>> coversOf(uint32_t count, int32_t window, int32_t stride) {
+  constexpr int64_t kMostCovers = 16;
+  if (stride < 1)
+    return fail(ErrorCode::kBadData, "Its windows of {} are {} apart.", window, stride);
+  const int64_t most = (int64_t{window} + stride - 1) / stride;
+  if (most > kMostCovers)
+    return fail(ErrorCode::kUnsupported,
+                "Its windows of {} are {} apart, so that {} lie over one element; {} are the most.",
+                window, stride, most, kMostCovers);
+  const int64_t side = int64_t{count} * window;
+  const int64_t before =
+      std::max<int64_t>((count - int64_t{1}) * (int64_t{stride} - window) / 2, 0);
+  std::vector<Cover> covers;
+  for (int64_t later = most - 1; later >= 0; --later) {
+    Cover cover;
+    for (int64_t i = 0; i < side; ++i) {
+      const int64_t number = (i + before) / stride - later;
+      const int64_t place = i + before - number * stride;
+      const bool isInside = number >= 0 && number < count && place < window;
+      cover.windows.push_back(isInside ? static_cast<int32_t>(number) : 0);
+      cover.places.push_back(isInside ? static_cast<int32_t>(place) : -1);
+    }
+    covers.push_back(std::move(cover));
+  }
+  return covers;
+}
+
+// The elements of `image` at these places of an axis.
+Result<uint32_t> takeAlong(OperatorView& view, uint32_t image, int32_t axis,
+                           std::span<const int32_t> places, OperandType type) {
+  graph::Dimensions dimensions = view.operand(image).dimensions;
+  dimensions[static_cast<size_t>(axis)] = static_cast<uint32_t>(places.size());
+  HEARTH_ASSIGN(const uint32_t axisOperand, view.scalar(axis));
+  HEARTH_ASSIGN(const uint32_t indices, view.builder().intTensor(places));
+  return view.emitNew(OperationType::kGather, {image, axisOperand, indices}, std::move(dimensions),
+                      type);
+}
+
+// Unpools windows that overlap or leave out elements. Of all windows over an element whose place is
+// this element, the last one in the order of rows counts.
+Status unpoolAnyWindows(OperatorView& view, OperationType select, const Windows& windows,
+                        const std::vector<Cover>& rows, const std::vector<Cover>& columns,
+                        int32_t windowWidth) {
+  const uint64_t elements = uint64_t{windows.image[1]} * windows.image[2];
+  HEARTH_TRY(
+      view.builder().model().charge(elements * rows.size() * columns.size() * sizeof(int32_t)));
+  HEARTH_ASSIGN(const uint32_t maxima, view.input(0));
+  HEARTH_ASSIGN(const uint32_t places, view.input(1));
+  HEARTH_ASSIGN(const uint32_t whole, view.emitNew(OperationType::kCast, {places}, windows.pooled,
+                                                   OperandType::kTensorInt32));
+  HEARTH_ASSIGN(uint32_t image, view.floatTensor(0.0f));
+  for (const Cover& row : rows) {
+    HEARTH_ASSIGN(const uint32_t valueRows,
+                  takeAlong(view, maxima, 1, row.windows, OperandType::kTensorFloat32));
+    HEARTH_ASSIGN(const uint32_t placeRows,
+                  takeAlong(view, whole, 1, row.windows, OperandType::kTensorInt32));
+    for (const Cover& column : columns) {
+      HEARTH_ASSIGN(const uint32_t values,
+                    takeAlong(view, valueRows, 2, column.windows, OperandType::kTensorFloat32));
+      HEARTH_ASSIGN(const uint32_t wanted,
+                    takeAlong(view, placeRows, 2, column.windows, OperandType::kTensorInt32));
+      std::vector<int32_t> here;
+      here.reserve(elements);
+      for (const int32_t y : row.places)
+        for (const int32_t x : column.places)
+          here.push_back(y < 0 || x < 0 ? -1 : y * windowWidth + x);
+      HEARTH_ASSIGN(const uint32_t numbers,
+                    intConstant(view, {1, windows.image[1], windows.image[2], 1}, here));
+      HEARTH_ASSIGN(const uint32_t isHere, view.emitNew(OperationType::kEqual, {wanted, numbers},
+                                                        windows.image, OperandType::kTensorBool8));
+      if (&row == &rows.back() && &column == &columns.back()) {
+        HEARTH_ASSIGN(const uint32_t output, outputOfShape(view, 0, windows.image));
+        return view.emit(select, {isHere, values, image}, {output});
+      }
+      HEARTH_ASSIGN(image, view.emitNew(select, {isHere, values, image}, windows.image));
+    }
+  }
+  return {};
+}
+
 // Each element of a window is its maximum where the place is the element's, and 0 elsewhere.
 Status translateMaxUnpool(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const auto options, integerOptions<5>(view));
   const auto [padding, strideWidth, strideHeight, width, height] = options;
   HEARTH_TRY(checkPadding(padding));
-  HEARTH_TRY(requireSideBySide(strideWidth, strideHeight, width, height));
   HEARTH_ASSIGN(const uint32_t maxima, view.input(0));
   HEARTH_ASSIGN(const uint32_t places, view.input(1));
   HEARTH_ASSIGN(const Windows windows, windowsOf(view.operand(maxima).dimensions, height, width));
+  if (strideWidth != width || strideHeight != height) {
+    const uint64_t sides = uint64_t{windows.image[1]} + windows.image[2];
+    HEARTH_TRY(view.builder().model().charge(sides * sizeof(int32_t)));
+    HEARTH_ASSIGN(const std::vector<Cover> rows, coversOf(windows.pooled[1], height, strideHeight));
+    HEARTH_ASSIGN(const std::vector<Cover> columns,
+                  coversOf(windows.pooled[2], width, strideWidth));
+    return unpoolAnyWindows(view, type, windows, rows, columns, width);
+  }
   graph::Dimensions single = windows.pooled;
   single.push_back(1);
   HEARTH_ASSIGN(const uint32_t singleShape, shapeOf(view, single));

@@ -151,8 +151,51 @@ TEST(MediapipeTranslators, Unpool) {
   EXPECT_EQ(imported.outputs[0].dimensions, (Dimensions{1, 4, 9, 2}));
 }
 
+// An image as MediaPipe's kernel writes it: the last window that writes an element counts.
+std::vector<float> unpooled(const std::vector<float>& maxima, const std::vector<float>& places,
+                            const std::vector<int32_t>& options) {
+  constexpr int kRows = 2, kColumns = 3, kChannels = 2;
+  const int strideX = options[1], strideY = options[2], sizeX = options[3], sizeY = options[4];
+  const int height = kRows * sizeY, width = kColumns * sizeX;
+  const int top = std::max((kRows - 1) * strideY + sizeY - height, 0) / 2;
+  const int left = std::max((kColumns - 1) * strideX + sizeX - width, 0) / 2;
+  std::vector<float> image(static_cast<size_t>(height) * width * kChannels);
+  for (int i = 0; i < kRows * kColumns * kChannels; ++i) {
+    const int place = static_cast<int>(places[i]);
+    const int row = i / kChannels / kColumns, column = i / kChannels % kColumns;
+    const int y = row * strideY - top + place / sizeX, x = column * strideX - left + place % sizeX;
+    if (y >= 0 && y < height && x >= 0 && x < width)
+      image[(y * width + x) * kChannels + i % kChannels] = maxima[i];
+  }
+  return image;
+}
+
+TEST(MediapipeTranslators, UnpoolsOfAllWindows) {
+  for (const std::vector<int32_t>& options :
+       std::vector<std::vector<int32_t>>{{1, 3, 2, 3, 2},     // side by side
+                                         {1, 2, 2, 3, 3},     // overlapping
+                                         {2, 1, 1, 4, 2},     // several over an element
+                                         {1, 1, 3, 2, 2},     // along one side only
+                                         {2, 4, 5, 2, 2}}) {  // with elements between them
+    const int places = options[3] * options[4];
+    for (int shift = 0; shift < places; ++shift) {
+      std::vector<float> maxima, found;
+      for (int i = 0; i < 12; ++i) {
+        maxima.push_back(static_cast<float>(i + 1));
+        found.push_back(static_cast<float>((i * shift + shift) % places) + 0.1f);
+      }
+      const std::vector<float> expected = unpooled(maxima, found, options);
+      for (const auto kernels : {ops::KernelSet::kFast, ops::KernelSet::kReference})
+        EXPECT_EQ(outputsOf(unpool(options), {maxima, found}, kernels).at(0), expected)
+            << ::testing::PrintToString(options) << " " << shift;
+    }
+  }
+}
+
 TEST(MediapipeTranslators, WrongUnpools) {
-  EXPECT_THAT(errorOf(unpool({1, 3, 2, 2, 2})), HasSubstr("lie side by side"));
+  EXPECT_THAT(errorOf(unpool({1, 2, 0, 2, 2})), HasSubstr("windows of 2 are 0 apart"));
+  EXPECT_THAT(errorOf(unpool({1, 1, 1, 17, 17})), HasSubstr("17 lie over one element"));
+  EXPECT_NE(errorOf(unpool({1, 15000, 15000, 30000, 30000})), "imported");
   EXPECT_THAT(errorOf(unpool({1, 0, 0, 0, 0})), HasSubstr("windows are of 0 by 0"));
   EXPECT_THAT(errorOf(unpool({1, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX})),
               HasSubstr("windows are of"));
