@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Custom operations of TFLite's networks for speech, and NumericVerify of its quantisation
 // debugger.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <vector>
 
 #include "frontends/tflite/translators/custom_options.h"
+#include "frontends/tflite/translators/emitter.h"
 #include "frontends/tflite/translators/translators.h"
 
 namespace hearth::tflite {
@@ -115,11 +118,13 @@ struct Cepstrum {
   uint32_t channels = 0;
   uint32_t frames = 0;
   uint32_t bins = 0;
-  double binWidth = 0;  // in hertz
-  double lowest = 0;    // frequencies, in hertz
+  std::optional<double> rate;  // in hertz; none where a run gives it
+  double lowest = 0;           // frequencies, in hertz
   double highest = 0;
   uint32_t bands = 0;
   uint32_t coefficients = 0;
+
+  double binWidth() const { return 0.5 * *rate / (bins - 1); }
 };
 
 Result<Cepstrum> readCepstrum(OperatorView& view, uint32_t spectrogramInput) {
@@ -130,12 +135,12 @@ Result<Cepstrum> readCepstrum(OperatorView& view, uint32_t spectrogramInput) {
                 "more.",
                 graph::describeDimensions(spectrogram));
   HEARTH_ASSIGN(const uint32_t rateInput, view.input(1));
-  if (!view.operand(rateInput).isConstant())
-    return fail(ErrorCode::kUnsupported,
-                "Its sample rate is {}; only a constant is supported, since the filter bank is "
-                "computed from it when the model is loaded.",
-                graph::describe(view.operand(rateInput)));
-  HEARTH_ASSIGN(const int32_t rate, view.constantInt(1));
+  const graph::Operand& rateOperand = view.operand(rateInput);
+  const bool isOne =
+      std::ranges::all_of(rateOperand.dimensions, [](uint32_t size) { return size == 1; });
+  if (!isOne || rateOperand.type != OperandType::kTensorInt32)
+    return fail(ErrorCode::kUnsupported, "Its sample rate is {}, it must be one 32-bit integer.",
+                graph::describe(rateOperand));
   HEARTH_ASSIGN(const FlexAttributes options, customOptions(view));
   HEARTH_ASSIGN(const int32_t bands, countOption(options, "filterbank_channel_count"));
   HEARTH_ASSIGN(const int32_t coefficients, countOption(options, "dct_coefficient_count"));
@@ -145,15 +150,18 @@ Result<Cepstrum> readCepstrum(OperatorView& view, uint32_t spectrogramInput) {
   c.bins = spectrogram[2];
   c.bands = static_cast<uint32_t>(bands);
   c.coefficients = static_cast<uint32_t>(coefficients);
-  c.binWidth = 0.5 * rate / (c.bins - 1);
+  if (rateOperand.isConstant()) {
+    HEARTH_ASSIGN(c.rate, view.constantInt(1));
+  }
   // TFLite takes limits as whole numbers.
   c.lowest = std::trunc(options.number("lower_frequency_limit").value_or(0));
   c.highest = std::trunc(options.number("upper_frequency_limit").value_or(0));
-  if (rate <= 0 || !(c.lowest >= 0 && c.lowest < c.highest) ||
-      c.highest >= c.binWidth * static_cast<double>(c.bins))
+  if (!(c.lowest >= 0 && c.lowest < c.highest))
+    return fail(ErrorCode::kBadData, "Its frequencies are from {} to {} Hz.", c.lowest, c.highest);
+  if (c.rate && (*c.rate <= 0 || c.highest >= c.binWidth() * static_cast<double>(c.bins)))
     return fail(ErrorCode::kBadData,
                 "Its frequencies from {} to {} Hz are no part of what a sample rate of {} Hz has.",
-                c.lowest, c.highest, rate);
+                c.lowest, c.highest, *c.rate);
   if (coefficients > bands)
     return fail(ErrorCode::kBadData, "It has {} coefficients of {} bands.", coefficients, bands);
   return c;
@@ -170,9 +178,9 @@ Result<uint32_t> filterBank(OperatorView& view, const Cepstrum& c) {
   HEARTH_TRY(view.builder().model().charge(uint64_t{c.bands} * c.bins * sizeof(float)));
   std::vector<float> weights(size_t{c.bands} * c.bins);
   const double spacing = (melOf(c.highest) - melOf(c.lowest)) / (c.bands + 1.0);
-  const double last = std::floor(c.highest / c.binWidth);
-  for (double bin = std::floor(1.5 + c.lowest / c.binWidth); bin <= last; ++bin) {
-    const double place = (melOf(bin * c.binWidth) - melOf(c.lowest)) / spacing;
+  const double last = std::floor(c.highest / c.binWidth());
+  for (double bin = std::floor(1.5 + c.lowest / c.binWidth()); bin <= last; ++bin) {
+    const double place = (melOf(bin * c.binWidth()) - melOf(c.lowest)) / spacing;
     for (uint32_t band = 0; band < c.bands; ++band) {
       const double weight = 1 - std::abs(place - (band + 1.0));
       if (weight > 0)
@@ -180,6 +188,54 @@ Result<uint32_t> filterBank(OperatorView& view, const Cepstrum& c) {
     }
   }
   return floatConstant(view, {c.bands, c.bins}, weights);
+}
+
+// The same for a sample rate that a run gives, computed from it with 32-bit numbers.
+Result<uint32_t> computedFilterBank(OperatorView& view, const Cepstrum& c) {
+  HEARTH_TRY(view.builder().model().charge((uint64_t{c.bins} * 2 + c.bands) * sizeof(float)));
+  const double spacing = (melOf(c.highest) - melOf(c.lowest)) / (c.bands + 1.0);
+  std::vector<float> places(c.bins);  // of the bins, as parts of the rate
+  std::vector<float> lower(c.bins);   // half a bin below
+  std::vector<float> centres(c.bands);
+  for (uint32_t i = 0; i < c.bins; ++i) {
+    places[i] = static_cast<float>(0.5 * i / (c.bins - 1));
+    lower[i] = static_cast<float>(0.5 * (i - 0.5) / (c.bins - 1));
+  }
+  for (uint32_t i = 0; i < c.bands; ++i)
+    centres[i] = static_cast<float>(melOf(c.lowest) / spacing + i + 1);
+  const graph::Dimensions line = {1, c.bins};
+  const graph::Dimensions bank = {c.bands, c.bins};
+  HEARTH_ASSIGN(const uint32_t placesOperand, floatConstant(view, line, places));
+  HEARTH_ASSIGN(const uint32_t lowerOperand, floatConstant(view, line, lower));
+  HEARTH_ASSIGN(const uint32_t centresOperand, floatConstant(view, {c.bands, 1}, centres));
+  HEARTH_ASSIGN(const uint32_t one, view.floatTensor(1.0f));
+  HEARTH_ASSIGN(const uint32_t zero, view.floatTensor(0.0f));
+  HEARTH_ASSIGN(const uint32_t perHertz, view.floatTensor(1.0f / 700));
+  HEARTH_ASSIGN(const uint32_t perBand, view.floatTensor(static_cast<float>(1127 / spacing)));
+  HEARTH_ASSIGN(const uint32_t lowest, view.floatTensor(static_cast<float>(c.lowest)));
+
+  Emitter emitter(view);
+  HEARTH_ASSIGN(const uint32_t rateInput, view.input(1));
+  HEARTH_ASSIGN(const uint32_t whole, emitter.reshape(rateInput, {1, 1}));
+  HEARTH_ASSIGN(const uint32_t rate, view.emitNew(OperationType::kCast, {whole}, {1, 1}));
+  // The mel scale, in units of the distance between two bands.
+  HEARTH_ASSIGN(uint32_t mel, emitter.arithmetic(OperationType::kMul, placesOperand, rate, line));
+  HEARTH_ASSIGN(mel, emitter.arithmetic(OperationType::kMul, mel, perHertz, line));
+  HEARTH_ASSIGN(mel, emitter.arithmetic(OperationType::kAdd, mel, one, line));
+  HEARTH_ASSIGN(mel, emitter.plain(OperationType::kLog, {mel}, line));
+  HEARTH_ASSIGN(mel, emitter.arithmetic(OperationType::kMul, mel, perBand, line));
+  // Triangles around the centres of the bands.
+  HEARTH_ASSIGN(uint32_t weights,
+                emitter.arithmetic(OperationType::kSub, mel, centresOperand, bank));
+  HEARTH_ASSIGN(weights, emitter.plain(OperationType::kAbs, {weights}, bank));
+  HEARTH_ASSIGN(weights, emitter.arithmetic(OperationType::kSub, one, weights, bank));
+  HEARTH_ASSIGN(weights, emitter.plain(OperationType::kRelu, {weights}, bank));
+  // A bin counts where it is more than half a bin above the lowest frequency.
+  HEARTH_ASSIGN(const uint32_t edges,
+                emitter.arithmetic(OperationType::kMul, lowerOperand, rate, line));
+  HEARTH_ASSIGN(const uint32_t counts, view.emitNew(OperationType::kGreater, {edges, lowest}, line,
+                                                    OperandType::kTensorBool8));
+  return view.emitNew(OperationType::kSelectV2, {counts, weights, zero}, bank);
 }
 
 // [coefficients, bands]: the first rows of an orthogonal DCT-II, except that the first is not
@@ -205,7 +261,7 @@ Status translateMfcc(OperatorView& view, OperationType type) {
     return fail(ErrorCode::kBadData, "Its spectrogram has {} frames of {} bins.", lineCount,
                 c.bins);
   const auto lines = static_cast<uint32_t>(lineCount);
-  HEARTH_ASSIGN(const uint32_t bank, filterBank(view, c));
+  HEARTH_ASSIGN(const uint32_t bank, c.rate ? filterBank(view, c) : computedFilterBank(view, c));
   HEARTH_ASSIGN(const uint32_t cosines, cosineTransform(view, c));
   const std::array flat = {static_cast<int32_t>(lines), static_cast<int32_t>(c.bins)};
   HEARTH_ASSIGN(const uint32_t flatShape, view.builder().intTensor(flat));

@@ -109,6 +109,25 @@ TEST(AudioTranslators, CepstraOfSpectrograms) {
   }
 }
 
+TEST(AudioTranslators, CepstraAtTheSampleRateOfARun) {
+  FloatModel model({{1, 1, 129}, {1}}, {{}});
+  const int32_t rate = model.addTensor(TensorType::INT32, {1});
+  model.addOperator(BuiltinOperator::CAST, {1}, {rate});
+  model.addCustom("Mfcc", {0, rate}, {2}, flexMap(cepstrumOptions(200, 3500, 20)));
+  std::vector<float> squares;
+  for (int i = 0; i < 129; ++i)
+    squares.push_back(static_cast<float>(std::pow(std::sin(0.1 * i) + 1.1, 4) * 50));
+  for (const float hertz : {8000.0f, 16000.0f, 44100.0f}) {
+    const auto expected = coefficientsOf(squares, hertz, 200, 3500, 20, 13);
+    for (const auto kernels : {ops::KernelSet::kFast, ops::KernelSet::kReference}) {
+      const auto found = outputsOf(model, {squares, {hertz}}, kernels);
+      ASSERT_EQ(found.at(0).size(), 13U);
+      for (size_t i = 0; i < 13; ++i)
+        EXPECT_NEAR(found[0][i], expected[i], 2e-3) << hertz << ", " << i;
+    }
+  }
+}
+
 TEST(AudioTranslators, WrongCepstra) {
   EXPECT_EQ(import(cepstrum(cepstrumOptions(), {2, 3, 257})).outputs[0].dimensions,
             (Dimensions{2, 3, 13}));
@@ -124,7 +143,7 @@ TEST(AudioTranslators, WrongCepstra) {
   EXPECT_NE(errorOf(cepstrum(cepstrumOptions(20, 4000, 1 << 30), {1, 3, 257})), "imported");
   ModelWriter model;
   model.addTensor(TensorType::FLOAT32, {1, 3, 257});
-  model.addTensor(TensorType::INT32, {});
+  model.addTensor(TensorType::INT32, {2});
   model.addTensor(TensorType::FLOAT32, {});
   model.addCustom("Mfcc", {0, 1}, {2}, flexMap(cepstrumOptions()));
   model.setArguments({0, 1}, {2});
