@@ -111,6 +111,8 @@ void ForkGate::enter() {
   if (place.depth++ != 0) return;
   std::atomic<uint32_t>& inside = myShard();
   for (;;) {
+    // Counts itself and then looks at the gate, while closeGate() closes the gate and then looks at
+    // the counts. All four are sequentially consistent, or both might miss the other.
     inside.fetch_add(1);
     if (isClosed.load() == 0) break;
     goOut(inside);
@@ -138,6 +140,7 @@ bool ForkGate::isInside() {
 }
 
 uint32_t ForkGate::generation() {
+  // Changes only in a new process, before it has a second thread.
   return forks.load(std::memory_order_relaxed);
 }
 

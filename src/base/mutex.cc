@@ -18,7 +18,8 @@ void Condition::notify_one() {
   wake(1);
 }
 
-// Either this thread sees the waiter's count, or the waiter sees the new number.
+// Either this thread sees the waiter's count, or the waiter's futex sees the new number: it reads
+// the word behind a barrier of the kernel, so the count cannot come later.
 void Condition::wake(int count) {
   changes_.fetch_add(1);
   if (waiters_.load() == 0) return;

@@ -82,15 +82,19 @@ MailboxEnd::MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAliv
       patience_(kLongestSpin) {}
 
 void MailboxEnd::ring(uint32_t sequence, const MailboxWords& words) {
+  // The peer has read the words before these: it answered, which released its loads, and await()
+  // acquired the answer.
   for (size_t i = 0; i < words.size(); ++i)
     own_.words[i].store(words[i], std::memory_order_relaxed);
   own_.processor.store(numberOfProcessor(), std::memory_order_relaxed);
-  // Either this thread sees that the other one sleeps, or the other one sees the number.
+  // Releases the words. Sequentially consistent with the load behind it, as in sleep(): either this
+  // thread sees that the other one sleeps, or the other one sees the number.
   own_.sequence.store(sequence);
   if (peer_.isSleeping.load() != 0) wake(own_.sequence);
 }
 
 void MailboxEnd::announce(uint32_t sequence) {
+  // A hint: nothing is wrong when it comes late or is not seen, so nothing is ordered.
   if (peer_.isSleeping.load(std::memory_order_relaxed) == 0 || !isPeerElsewhere()) return;
   own_.processor.store(numberOfProcessor(), std::memory_order_relaxed);
   own_.announced.store(sequence, std::memory_order_relaxed);
@@ -139,6 +143,7 @@ void MailboxEnd::close() {
 }
 
 MailboxEnd::Outcome MailboxEnd::look(Awaited awaited, uint32_t& sequence) const {
+  // Acquires the words that were stored before it.
   sequence = peer_.sequence.load();
   if (isClosed_.load()) return Outcome::kClosed;
   if (peer_.hasLeft.load(std::memory_order_relaxed) != 0) return Outcome::kLeft;

@@ -90,10 +90,12 @@ bool replace(uintptr_t address) {
   for (size_t i = 0; i < usedSlots.load(std::memory_order_acquire); ++i) {
     Slot& slot = slots[i];
     const uintptr_t end = slot.end.load(std::memory_order_acquire);
-    const uintptr_t begin = slot.begin.load(std::memory_order_relaxed);
+    // Acquired, so that the second look at the end comes after it: who has seen the begin of a
+    // later range sees there that the earlier one has ended.
+    const uintptr_t begin = slot.begin.load(std::memory_order_acquire);
     if (address < begin || address >= end) continue;
     // The slot may have been given to another range meanwhile.
-    if (slot.end.load(std::memory_order_acquire) != end) continue;
+    if (slot.end.load(std::memory_order_relaxed) != end) continue;
     const uintptr_t page = address / pageSize * pageSize;
     const uintptr_t stop = (end + pageSize - 1) / pageSize * pageSize;
     // Writable, since the range may be. Nobody is to see what is written there.
@@ -120,6 +122,9 @@ void forgetHandlersOfParent() {
 void waitForHandlers() {
   // Other handlers of the fork may ask before ours is called.
   forgetHandlersOfParent();
+  // Processors with weak ordering may load the count before bytes that the caller loaded first, and
+  // so miss the handler that made zeros of them.
+  std::atomic_thread_fence(std::memory_order_acquire);
   while (uncounted.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
@@ -254,7 +259,9 @@ WatchedPages::WatchedPages(const void* begin, size_t size, Of of) {
     ++watchedRanges;
   }
   slots[slot].hasLosses.store(false, std::memory_order_relaxed);
-  slots[slot].begin.store(reinterpret_cast<uintptr_t>(begin), std::memory_order_relaxed);
+  // Released, so that nobody sees it beside the end of the slot's earlier range and takes both for
+  // one: that end was set to zero before.
+  slots[slot].begin.store(reinterpret_cast<uintptr_t>(begin), std::memory_order_release);
   slots[slot].end.store(reinterpret_cast<uintptr_t>(begin) + size, std::memory_order_release);
   if (slot == used) usedSlots.store(used + 1, std::memory_order_release);
   slot_ = slot;

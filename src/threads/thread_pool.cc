@@ -7,6 +7,16 @@
 //
 // state_ holds, from the top: the job's epoch (32 bits), whether tickets are still given (1),
 // tickets given (15), tickets returned (16).
+//
+// Memory order. The caller's store to state_ releases the job, the limit of tickets and the ranges,
+// and the exchange by which a worker takes its ticket acquires them; it fails when the job is over,
+// so a worker never pairs one job's state with what another one wrote. Ranges are numbers and
+// nothing else, so taking a part of one needs no order. Returning a ticket releases what the worker
+// wrote; all changes of state_ are read-modify-write operations until the next job, so the caller,
+// which sees the last one, acquires the writes of every worker. Where one thread writes A and reads
+// B and another writes B and reads A, to sleep or to wake, all four are sequentially consistent: a
+// store-release and a load-acquire of two words may change places. A futex reads its word behind a
+// barrier of the kernel.
 #include "threads/thread_pool.h"
 
 #include <linux/futex.h>
@@ -268,8 +278,8 @@ void ThreadPool::runShared(size_t workers, size_t base, uint32_t count, RangeFun
   }
   const uint32_t epoch = epochOf(state_.load(std::memory_order_relaxed)) + 1;
   state_.store(uint64_t{epoch} << 32 | kOpen, std::memory_order_release);
-  // Sequentially consistent, as in waitForJob(): either the worker sees the new word, or this
-  // thread sees the sleeper.
+  // Sequentially consistent, as in waitForJob(): either the worker's futex sees the new word, or
+  // this thread sees the sleeper.
   wakeWord_.store(epoch);
   callerProcessor_.store(base::currentProcessor(), std::memory_order_relaxed);
   if (sleepers_.load() > 0) futexWake(wakeWord_, static_cast<int>(workers));
@@ -292,6 +302,7 @@ void ThreadPool::waitForWorkers() {
   if (allReturned(state_.fetch_and(~kOpen, std::memory_order_acq_rel))) return;
   if (spinUntil(kCallerSpin, done)) return;
   while (true) {
+    // Either this thread sees the last ticket, or the worker that returns it sees the sleeper.
     callerSleeps_.store(1);
     if (allReturned(state_.load())) break;
     futexWait(callerSleeps_, 1);

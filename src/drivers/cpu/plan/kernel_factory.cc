@@ -91,6 +91,8 @@ void KernelFactory::make(size_t node) noexcept {
       base::logInfo("Operation {} ({}) goes to its reference kernel: {}",
                     plan_.nodes[node].operation, plan_.nodes[node].name, made.error->toString());
     }));
+  // Releases the kernel, its error and hasFailed_. Who sees the whole count has acquired all of
+  // them.
   states_[node].store(kMade, std::memory_order_release);
   madeCount_.fetch_add(1, std::memory_order_acq_rel);
   states_[node].notify_all();
