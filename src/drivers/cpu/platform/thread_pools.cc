@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/platform/thread_pools.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
 
 #include "base/immortal.h"
 #include "base/mutex.h"
+#include "base/useful_threads.h"
 
 namespace hearth::cpu {
 namespace {
@@ -19,12 +18,9 @@ constinit base::Immortal<std::map<unsigned, std::weak_ptr<threads::ThreadPool>>>
 }  // namespace
 
 Result<std::shared_ptr<threads::ThreadPool>> sharedThreadPool(unsigned threads) {
-  if (threads == 0) {
-    cpu_set_t set;
-    threads = sched_getaffinity(0, sizeof(set), &set) == 0
-                  ? static_cast<unsigned>(std::max(1, CPU_COUNT(&set)))
-                  : 1;
-  }
+  if (threads == 0)
+    threads =
+        static_cast<unsigned>(std::min(base::usefulThreads(), threads::ThreadPool::kMaxThreads));
   const std::lock_guard lock(mutex);
   std::weak_ptr<threads::ThreadPool>& known = pools.get()[threads];
   if (auto pool = known.lock()) return pool;

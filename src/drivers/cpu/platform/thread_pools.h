@@ -8,7 +8,7 @@
 
 namespace hearth::cpu {
 
-// The process's pool of `threads` threads (0 = one for each processor that the process may use).
+// The process's pool of `threads` threads (0 = base::usefulThreads()).
 // Prepared models with the same number share it; its threads start later. Error: as
 // ThreadPool::createAsleep(). Thread-safe.
 Result<std::shared_ptr<threads::ThreadPool>> sharedThreadPool(unsigned threads);
