@@ -173,6 +173,23 @@ function(hearth_hosted_test name)
   add_dependencies(${name} hearth_tool)
 endfunction()
 
+# hearth_large_pages_test(NAME [FILTER pattern]): runs a test program once more with pages of 64 KiB
+# (src/memory/testing/faked_pages.cc), all cases or those of a GoogleTest filter. Not with sanitizers,
+# which want to be the first library.
+function(hearth_large_pages_test name)
+  if(NOT HEARTH_BUILD_TESTS OR HEARTH_SANITIZE)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "FILTER" "" ${ARGN})
+  if(NOT arg_FILTER)
+    set(arg_FILTER *)
+  endif()
+  add_test(NAME ${name}_large_pages COMMAND ${name} --gtest_filter=${arg_FILTER})
+  set_tests_properties(${name}_large_pages PROPERTIES TIMEOUT 600
+    ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:hearth_faked_pages>")
+  add_dependencies(${name} hearth_faked_pages)
+endfunction()
+
 # hearth_fuzzer(NAME SOURCES file... [DEPS target...]): a libFuzzer program (fuzz preset only), also
 # built by the target hearth_fuzzers.
 function(hearth_fuzzer name)

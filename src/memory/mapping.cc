@@ -12,16 +12,12 @@
 #include <utility>
 
 #include "base/format.h"
+#include "memory/page_size.h"
 
 namespace hearth::memory {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-
-size_t pageBytes() {
-  static const size_t size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
 
 }  // namespace
 
@@ -66,7 +62,7 @@ Result<Mapping> Mapping::ofFile(int fd, uint64_t offset, size_t size, Access acc
     return fail(ErrorCode::kBadData,
                 "The range of {} bytes at offset {} is outside the file, which has {} bytes.", size,
                 offset, *fileSize);
-  const size_t page = pageBytes();
+  const size_t page = pageSize();
   const size_t head = static_cast<size_t>(offset % page);
   if (size > std::numeric_limits<size_t>::max() / 2 - 2 * kHugePage)
     return fail(ErrorCode::kOutOfMemory, "A mapping of {} bytes is too large.", size);
@@ -99,7 +95,7 @@ Result<Mapping> Mapping::ofFile(int fd, uint64_t offset, size_t size, Access acc
 }
 
 Result<Mapping> Mapping::insideFile(int fd, uint64_t offset, size_t size) {
-  const size_t page = pageBytes();
+  const size_t page = pageSize();
   const size_t head = static_cast<size_t>(offset % page);
   if (size == 0 || size > std::numeric_limits<size_t>::max() / 2 - 2 * kHugePage)
     return ofFile(fd, offset, size, Access::kReadOnly);
@@ -122,7 +118,7 @@ Result<Mapping> Mapping::insideFile(int fd, uint64_t offset, size_t size) {
 }
 
 Result<Mapping> Mapping::anonymous(size_t size) {
-  const size_t page = pageBytes();
+  const size_t page = pageSize();
   if (size > std::numeric_limits<size_t>::max() / 2 - 2 * kHugePage)
     return fail(ErrorCode::kOutOfMemory, "A mapping of {} bytes is too large.", size);
   const size_t body = (size + page - 1) / page * page;

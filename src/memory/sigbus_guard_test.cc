@@ -20,6 +20,7 @@
 #include "base/fork_gate.h"
 #include "base/fork_test_util.h"
 #include "memory/mapping.h"
+#include "memory/page_size.h"
 
 namespace hearth::memory {
 namespace {
@@ -59,17 +60,17 @@ TEST_F(LostPagesTest, AreReadAsZerosAndReported) {
 TEST_F(LostPagesTest, AreCountedBeforeTheirZerosAreRead) {
   WatchedPages watched(mapping_.data(), kSize);
   ASSERT_EQ(::ftruncate(file_.get(), 0), 0);
-  constexpr size_t kPage = 4096;
+  const size_t step = pageSize();
   std::atomic<size_t> turn = 0;
   std::atomic<size_t> uncounted = 0;
   const volatile uint8_t* const bytes = mapping_.data();
   // Reads from the last page on, since a handler also replaces all pages after its own.
   const auto readAll = [&] {
-    for (size_t page = kSize / kPage; page-- > 0;) {
+    for (size_t page = kSize / step; page-- > 0;) {
       const uint64_t before = lossCount();
       const size_t reached = ++turn;
       while (turn.load() < (reached + 1) / 2 * 2) std::this_thread::yield();
-      if (bytes[page * kPage] == 0 && lossCount() == before) ++uncounted;
+      if (bytes[page * step] == 0 && lossCount() == before) ++uncounted;
     }
   };
   std::thread other(readAll);

@@ -21,7 +21,7 @@ namespace nb = nanobind;
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kPage = 4096;
+constexpr size_t kPage = 4096;  // all larger pages consist of these
 
 uint64_t roundedUp(uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;

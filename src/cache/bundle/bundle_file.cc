@@ -11,6 +11,7 @@
 #include "cache/object/file_format.h"
 #include "cache/object/object_file.h"
 #include "cache/store/store_facts.h"
+#include "memory/page_size.h"
 
 namespace hearth::cache {
 namespace {
@@ -61,8 +62,9 @@ base::Sha256Digest BundleHead::identity() const {
 }
 
 uint64_t bundlePayloadOffset(uint64_t end, uint64_t size) {
-  return alignUp(std::max<uint64_t>(end, kBundleHeadSize),
-                 size >= kHugePage ? kHugePage : kBundleAlignment);
+  // So that the payload can be mapped over memory that was packed here.
+  const uint64_t page = std::max<uint64_t>(kBundleAlignment, memory::pageSize());
+  return alignUp(std::max<uint64_t>(end, kBundleHeadSize), size >= kHugePage ? kHugePage : page);
 }
 
 StoreResult<BundleHead> parseBundleHead(std::span<const uint8_t> bytes, uint64_t fileSize) {

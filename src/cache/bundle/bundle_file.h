@@ -2,13 +2,16 @@
 // The format of a bundle: one plan and all its segments in one file.
 //
 //   head        4096 bytes, little endian, of which the last 32 are a SHA-256 over the rest
-//   payloads    each from a multiple of 4096, from 2 MiB on of 2 MiB, with holes between
+//   payloads    each from a multiple of 4096, or of the writer's pages where those are larger, from
+//               2 MiB on of 2 MiB, with holes between
 //   index       from a multiple of 4096: an entry for each segment, in the order of the payloads;
 //               SHA-256 of each MiB of each payload; the plan as in a plan file; facts as in the
 //               file of a blob cache. The head has the SHA-256 of the index.
 //   notes       from a multiple of 4096: see bundle_notes.h
 //
-// The head says how long the file is, so a file that was cut or grew has a wrong one.
+// The head says how long the file is, so a file that was cut or grew has a wrong one. Machines
+// whose pages are larger than the writer's read the file as well: a payload then begins in the
+// middle of a page of its mapping.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +67,8 @@ StoreResult<BundleContent> parseBundleIndex(std::span<const uint8_t> index, cons
 StoreResult<std::vector<uint8_t>> makeBundleIndex(const BundleContent& content,
                                                   uint64_t payloadsEnd, BundleHead& head);
 
-// The offset of a payload of `size` bytes when all payloads before it end at `end`.
+// The offset of a payload of `size` bytes when all payloads before it end at `end`, in a bundle
+// that this machine writes.
 uint64_t bundlePayloadOffset(uint64_t end, uint64_t size);
 
 // Head and index of a bundle.

@@ -10,7 +10,7 @@ namespace hearth::tflite_c {
 Result<TensorMemory> TensorMemory::allocate(uint64_t size) {
   constexpr uint64_t kAlignment = runtime::kPreferredAlignment;
   constexpr uint64_t kPadding = runtime::kPreferredPadding;
-  constexpr uint64_t kPage = 4096;
+  constexpr uint64_t kPage = 4096;  // all larger pages consist of these
   // Room to align the begin, to move it once more, and for the padding.
   constexpr uint64_t kExtra = 3 * kAlignment + kPadding;
   TensorMemory memory;

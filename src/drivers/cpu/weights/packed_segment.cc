@@ -2,7 +2,6 @@
 #include "drivers/cpu/weights/packed_segment.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "cache/identity/content_hash.h"
+#include "memory/page_size.h"
 
 namespace hearth::cpu {
 namespace {
@@ -75,9 +75,11 @@ void PackedSegment::adopt(cache::SegmentRef published) {
 }
 
 Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write) {
-  static const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const size_t size = size_;
-  const size_t length = (size + page - 1) / page * page;
+  // In a bundle of a machine with smaller pages they begin behind other bytes, which nobody reads
+  // here.
+  uint8_t* const firstPage = memory::pageOf(data_);
+  const size_t length = memory::pagesOf(data_, size);
   const auto failure = [&] {
     return base::errnoError(errno, base::formatText("Replacing {} bytes of packed weights", size));
   };
@@ -85,7 +87,7 @@ Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write)
   void* const fresh =
       base::sys::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (fresh == MAP_FAILED) return std::unexpected(failure());
-  auto* const bytes = static_cast<uint8_t*>(fresh);
+  auto* const bytes = static_cast<uint8_t*>(fresh) + (data_ - firstPage);
   const std::lock_guard repairing(repairMutex);
   std::memcpy(bytes, data_, size);
   Status written = write(bytes);
@@ -95,7 +97,7 @@ Status PackedSegment::repair(const std::function<Status(uint8_t* bytes)>& write)
     const bool hadLosses = std::exchange(wasLost_, false) || watched_.hasLosses();
     watched_.forgetLosses();
     // The remap is one step for concurrent readers: each page is either the old or the new one.
-    if (::mremap(fresh, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, data_) == MAP_FAILED) {
+    if (::mremap(fresh, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, firstPage) == MAP_FAILED) {
       written = std::unexpected(failure());
       wasLost_ = hadLosses;
     }

@@ -2,9 +2,14 @@
 #include "drivers/cpu/weights/packed_weights.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
+
+#include "base/descriptor.h"
 
 namespace hearth::cpu {
 namespace {
@@ -55,6 +60,33 @@ TEST_F(TakenPackingTest, AnotherSizeIsPackedAndNotCounted) {
   EXPECT_EQ(weights_.takenBytes(), 0u);
   EXPECT_EQ(packed(), kBytes);
   EXPECT_EQ(weights_.droppedPresets(), 1u);
+}
+
+// In bundles of machines with smaller pages segments begin in the middle of a page.
+TEST(PackedSegmentTest, ARepairLeavesTheOtherBytesOfASegmentInsideAPage) {
+  constexpr size_t kPages = 64 << 10;
+  constexpr size_t kOffset = kPages + 320;
+  constexpr size_t kSize = kPages + 100;
+  std::vector<uint8_t> content(3 * kPages);
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<uint8_t>(i * 7 + i / 251);
+  const base::Descriptor file(::memfd_create("packed", MFD_CLOEXEC));
+  ASSERT_EQ(::write(file.get(), content.data(), content.size()),
+            static_cast<ssize_t>(content.size()));
+  auto mapping =
+      memory::Mapping::ofFile(file.get(), kOffset, kSize, memory::Mapping::Access::kReadOnly);
+  ASSERT_TRUE(mapping);
+  const auto found = std::make_shared<cache::Segment>(cache::SegmentKey{}, std::move(*mapping));
+  EXPECT_EQ(found->mapOver(content.data()).error().code(), ErrorCode::kIo);
+  PackedSegment packed(found);
+  ASSERT_TRUE(packed.repair([](uint8_t* bytes) -> Status {
+    bytes[3] = 42;
+    return {};
+  }));
+  std::vector<uint8_t> right(content.begin() + kOffset, content.begin() + kOffset + kSize);
+  right[3] = 42;
+  EXPECT_TRUE(std::ranges::equal(std::span(packed.data(), packed.size()), right));
+  EXPECT_EQ(packed.published(), nullptr);
+  EXPECT_EQ(packed.repairs(), 1u);
 }
 
 // The signatures of a small language model have layers of a hundred kilobytes in common.
