@@ -372,6 +372,13 @@ StoreResult<PlanRef> BundleStore::findPlan(const PlanKey& key) {
   return parts_->current->plan;
 }
 
+std::optional<PlanDescription> BundleStore::heldPlan() {
+  if (!refresh()) return std::nullopt;
+  const std::lock_guard lock(parts_->mutex);
+  if (parts_->current == nullptr) return std::nullopt;
+  return parts_->current->plan->description();
+}
+
 StoreResult<PlanRef> BundleStore::keepPlan(PlanContent content) {
   BundleParts& parts = *parts_;
   // Another program may have put something else in place meanwhile.

@@ -33,6 +33,7 @@ class BundleStore final : public DiskStore, public std::enable_shared_from_this<
   FoundSegment find(const SegmentKey& key) override;
   // kOtherPlan, with a sentence, when the bundle holds another plan.
   StoreResult<PlanRef> findPlan(const PlanKey& key) override;
+  std::optional<PlanDescription> heldPlan() override;
   std::optional<std::vector<uint8_t>> recall(std::string_view key) override;
   // Facts of 32 bytes, not all zero, become notes, which costs nothing. Larger ones are written in
   // the background, into a new file with a copy of everything else.

@@ -109,6 +109,9 @@ class SegmentStore {
   // Returns a plan, every byte of it checked. Errors: kAbsent, kCorrupt, kForeign, kIoError; of a
   // bundle also kOtherPlan.
   virtual StoreResult<PlanRef> findPlan(const PlanKey& key) = 0;
+  // What a store that keeps one plan says of it, whatever its key; none where there is no plan, and
+  // in stores that keep many.
+  virtual std::optional<PlanDescription> heldPlan() { return std::nullopt; }
   // Replaces the plan of this key or, in a bundle, the bundle's content. To be called whenever a
   // segment was published, even if the plan had been found: only this makes a bundle complete.
   // Errors: kReadOnly, kNoSpace, kOverLimit, kIoError, kGone, kBadRequest; of a bundle also

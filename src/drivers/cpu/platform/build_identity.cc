@@ -5,9 +5,6 @@
 #include <hearth_xnnpack.h>
 #include <link.h>
 #include <sys/stat.h>
-#if defined(__x86_64__)
-#include <sys/platform/x86.h>
-#endif
 
 #include <algorithm>
 #include <cstring>
@@ -18,6 +15,7 @@
 #include "base/trace.h"
 #include "drivers/cpu/microkernels/avx2_gemm.h"
 #include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/platform/processor_features.h"
 #include "drivers/cpu/platform/xnn_operator.h"
 
 namespace hearth::cpu {
@@ -199,40 +197,6 @@ Result<base::Sha256Digest> packingIdentity() {
   return recorder.hash().finish();
 }
 
-// The CPU's features as found when this code was loaded. The CPUID instruction itself is slow in
-// virtual machines.
-std::vector<std::string> cpuFeatures() {
-  std::vector<std::string> features;
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  const auto add = [&](bool has, const char* name) {
-    if (has) features.emplace_back(name);
-  };
-  add(__builtin_cpu_supports("amx-fp16"), "amx-fp16");
-  add(__builtin_cpu_supports("amx-int8"), "amx-int8");
-  add(__builtin_cpu_supports("avx"), "avx");
-  add(__builtin_cpu_supports("avx2"), "avx2");
-  add(__builtin_cpu_supports("avx512bw"), "avx512bw");
-  add(__builtin_cpu_supports("avx512cd"), "avx512cd");
-  add(__builtin_cpu_supports("avx512dq"), "avx512dq");
-  add(__builtin_cpu_supports("avx512f"), "avx512f");
-  add(__builtin_cpu_supports("avx512fp16"), "avx512fp16");
-  add(__builtin_cpu_supports("avx512vbmi"), "avx512vbmi");
-  add(__builtin_cpu_supports("avx512vl"), "avx512vl");
-  add(__builtin_cpu_supports("avx512vnni"), "avx512vnni");
-  add(__builtin_cpu_supports("avxvnni"), "avxvnni");
-  add(__builtin_cpu_supports("avxvnniint8"), "avxvnniint8");
-  add(__builtin_cpu_supports("f16c"), "f16c");
-  add(__builtin_cpu_supports("fma"), "fma");
-  add(__builtin_cpu_supports("fma4"), "fma4");
-  add(__builtin_cpu_supports("gfni"), "gfni");
-  add(__builtin_cpu_supports("sse4.1"), "sse4.1");
-  add(__builtin_cpu_supports("ssse3"), "ssse3");
-  add(__builtin_cpu_supports("xop"), "xop");
-#endif
-  return features;
-}
-
 base::Sha256Digest xnnpackIdentity() {
   return base::Sha256::of(
       {static_cast<const uint8_t*>(xnn_experimental_get_build_identifier_data()),
@@ -240,33 +204,15 @@ base::Sha256Digest xnnpackIdentity() {
 }
 
 std::optional<base::Sha256Digest> findProcessorIdentity() {
-#if defined(__x86_64__)
   const auto driver = driverIdentity();
   if (!driver) return std::nullopt;
   base::Sha256 hash;
   hash.update(*driver);
   hash.update(xnnpackIdentity());
-  // The registers as the dynamic linker has read them: CPUID is slow in virtual machines.
-  for (const unsigned index : {CPUID_INDEX_1, CPUID_INDEX_7, CPUID_INDEX_80000001,
-                               CPUID_INDEX_7_ECX_1, CPUID_INDEX_19, CPUID_INDEX_24_ECX_0}) {
-    cpuid_feature leaf = *__x86_get_cpuid_feature_leaf(index);
-    // EBX has the number of the processor that the dynamic linker happened to run on.
-    if (index == CPUID_INDEX_1)
-      leaf.cpuid_array[cpuid_register_index_ebx] = leaf.active_array[cpuid_register_index_ebx] = 0;
-    hash.update(leaf.cpuid_array, sizeof leaf.cpuid_array);
-    hash.update(leaf.active_array, sizeof leaf.active_array);
-  }
-  // Features may have been hidden from this process after the dynamic linker read the registers.
-  for (const std::string& feature : cpuFeatures()) {
-    hash.update(feature.data(), feature.size());
-    hash.update("", 1);
-  }
+  addProcessor(hash);
   const std::string salt = base::envString(base::Env::kPackingSalt);
   hash.update(salt.data(), salt.size());
   return hash.finish();
-#else
-  return std::nullopt;
-#endif
 }
 
 }  // namespace
@@ -282,6 +228,7 @@ Result<BuildIdentity> buildIdentityWith(const base::Sha256Digest& packing) {
   HEARTH_ASSIGN(identity.driver, driverIdentity());
   identity.xnnpack = xnnpackIdentity();
   identity.packing = packing;
+  identity.architecture = kArchitecture;
   identity.cpuFeatures = cpuFeatures();
   return identity;
 }
@@ -302,6 +249,16 @@ base::Sha256Digest BuildIdentity::fingerprint() const {
   hash.update(xnnpack);
   hash.update(packing);
   return hash.finish();
+}
+
+std::string BuildIdentity::target() const {
+  std::string text = architecture;
+  for (size_t i = 0; i < cpuFeatures.size(); ++i) {
+    const bool isLast = i + 1 == cpuFeatures.size();
+    text += i == 0 ? " with " : isLast ? " and " : ", ";
+    text += cpuFeatures[i];
+  }
+  return text;
 }
 
 }  // namespace hearth::cpu

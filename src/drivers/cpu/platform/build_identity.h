@@ -17,10 +17,15 @@ struct BuildIdentity {
   // Digest of what XNNPACK's packing functions for this CPU make of fixed weights: XNNPACK's own
   // key does not tell instruction sets apart.
   base::Sha256Digest packing{};
-  std::vector<std::string> cpuFeatures;  // features by which kernels are chosen, for people; sorted
+  // For people: kArchitecture, and cpuFeatures() (processor_features.h). The driver's and XNNPACK's
+  // identifiers differ between architectures anyway.
+  std::string architecture;
+  std::vector<std::string> cpuFeatures;
 
-  // Digest of all members but cpuFeatures.
+  // Digest of driver, xnnpack and packing.
   base::Sha256Digest fingerprint() const;
+  // What is packed for, for people: "arm64 with dotprod and fp16".
+  std::string target() const;
 };
 
 // Determines the identity by packing fixed weights. XNNPACK must be initialized. The environment
@@ -32,7 +37,7 @@ Result<BuildIdentity> findBuildIdentity();
 Result<BuildIdentity> buildIdentityWith(const base::Sha256Digest& packing);
 
 // A digest of driver, XNNPACK, CPU and salt that needs no kernel to run. CPUs that pack alike may
-// differ in it. None on CPUs other than x86-64, whose features it does not read. Thread-safe.
+// differ in it. None where the driver's library has no build identifier. Thread-safe.
 std::optional<base::Sha256Digest> processorIdentity();
 
 // The mark of this process's plans, by which eviction tells them from plans of other builds and

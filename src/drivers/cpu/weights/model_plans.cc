@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/weights/model_plans.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -8,6 +10,20 @@
 
 namespace hearth::cpu {
 namespace {
+
+constexpr std::string_view kPackedFor = "packed for ";
+
+// The details in the description of each plan.
+std::string targetWords(const PlanKeys& keys) {
+  return std::string(kPackedFor) + keys.target();
+}
+
+// Whether a plan's details may be shown in a report: a bundle may come from anybody.
+bool isTargetWords(std::string_view details) {
+  constexpr size_t kMost = 400;
+  return details.starts_with(kPackedFor) && details.size() <= kMost &&
+         std::ranges::all_of(details, [](char c) { return c >= ' ' && c <= '~'; });
+}
 
 class PlansInWeightStore final : public ModelPlans {
  public:
@@ -114,11 +130,17 @@ cache::StoreResult<cache::PlanRef> ModelPlans::find(const base::Sha256Digest& co
   return store_->findPlan(keyOf(content));
 }
 
+std::string ModelPlans::otherTarget() const {
+  const std::optional<cache::PlanDescription> held = store_->heldPlan();
+  if (!held || held->details == targetWords(keys_)) return "";
+  return isTargetWords(held->details) ? held->details : "";
+}
+
 cache::StoreResult<cache::PlanRef> ModelPlans::write(const PlanDraft& draft,
                                                      const base::Sha256Digest& content,
                                                      const std::string& model) const {
   return store_->publishPlan(keyOf(content), draft.plan().encoded(), draft.keys(),
-                             {model, "hearth-cpu", base::wallClock(), ""});
+                             {model, "hearth-cpu", base::wallClock(), targetWords(keys_)});
 }
 
 }  // namespace hearth::cpu

@@ -45,6 +45,10 @@ class ModelPlans {
   // The plan for this content of the model's pools. Errors as SegmentStore::findPlan().
   cache::StoreResult<cache::PlanRef> find(const base::Sha256Digest& content) const;
 
+  // Where the store keeps one plan and that was packed for another kind of CPU, the words for it:
+  // "packed for arm64 with dotprod". Empty otherwise, and where the plan does not say.
+  std::string otherTarget() const;
+
   // Publishes a plan for this content, whose segments are published. It keeps what the store's plan
   // has for other signatures. `model` is a name for people. Errors as SegmentStore::publishPlan().
   virtual cache::StoreResult<cache::PlanRef> publish(const PlanDraft& draft,

@@ -51,7 +51,7 @@ class ModelPlansTest : public testing::Test {
 
   const cache::TempFolder folder_{cache::TempFolder::Place::kMemory};
   graph::Model model_;
-  const BuildIdentity build_;
+  const BuildIdentity build_{.architecture = "x86-64", .cpuFeatures = {"avx2"}};
   const PlanKeys keys_{model_, {}, build_, 2};
 };
 
@@ -97,6 +97,38 @@ TEST_F(ModelPlansTest, ABundleHasOnePlanForAllSignaturesAndNoRecord) {
   const auto other = plans->find(kOtherContent);
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().reason, cache::StoreReason::kOtherPlan);
+}
+
+TEST_F(ModelPlansTest, ABundleSaysForWhichProcessorItWasPacked) {
+  const auto store = open(PlanCapacity::kOne);
+  const auto plans = ModelPlans::in(store, keys_);
+  EXPECT_EQ(plans->otherTarget(), "");
+  ASSERT_TRUE(plans->publish(draftOf(*store, kThis, 1), kContent, "model"));
+  EXPECT_EQ(plans->otherTarget(), "");
+
+  BuildIdentity board;
+  board.architecture = "arm64";
+  board.cpuFeatures = {"dotprod", "fp16", "rdm"};
+  const PlanKeys boardKeys{model_, {}, board, 2};
+  const auto ofBoard = ModelPlans::in(store, boardKeys);
+  EXPECT_EQ(ofBoard->otherTarget(), "packed for x86-64 with avx2");
+  ASSERT_TRUE(ofBoard->publish(draftOf(*store, kThis, 2), kContent, "model"));
+  EXPECT_EQ(plans->otherTarget(), "packed for arm64 with dotprod, fp16 and rdm");
+
+  // Words that no build writes are not repeated.
+  for (const char* words : {"", "packed", "for nobody", "packed for \x1b[2J"}) {
+    ASSERT_TRUE(store->publishPlan(cache::PlanKey{{9}}, {}, {}, {"model", "hearth-cpu", 0, words}));
+    EXPECT_EQ(plans->otherTarget(), "") << words;
+  }
+}
+
+TEST_F(ModelPlansTest, AWeightStoreHasNoOtherTarget) {
+  const auto store = open(PlanCapacity::kMany);
+  const auto plans = ModelPlans::in(store, keys_);
+  ASSERT_TRUE(plans->publish(draftOf(*store, kThis, 1), kContent, "model"));
+  const BuildIdentity other;
+  const PlanKeys otherKeys{model_, {}, other, 2};
+  EXPECT_EQ(ModelPlans::in(store, otherKeys)->otherTarget(), "");
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ class PlanKeys {
   // Of the list of packings (KnownPackings) that this build made for models with constants of the
   // same types and sizes.
   cache::PlanKey packings() const;
+  // What this build packs for, for people (BuildIdentity::target).
+  std::string target() const { return build_->target(); }
   PlanOrigin origin(const base::Sha256Digest& content) const;
   // Held by who packs the model. It does not depend on the content, so that no process has to read
   // the model for it.

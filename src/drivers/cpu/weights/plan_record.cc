@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "cache/object/store_key.h"
+#include "drivers/cpu/platform/processor_features.h"
 
 namespace hearth::cpu {
 namespace {
@@ -41,6 +42,11 @@ constexpr NamedDigest kDigests[] = {
      }},
 };
 
+// The name, if it is one that some build has; records are as little trusted as any file.
+std::string knownArchitecture(const std::string& name) {
+  return std::ranges::contains(kArchitectures, name) ? name : "";
+}
+
 // Parses the list event by event. A parsed document would allocate even while it is destroyed, and
 // end the program when memory is short.
 class Reader final : public Json::json_sax_t {
@@ -72,6 +78,7 @@ class Reader final : public Json::json_sax_t {
   bool string(string_t& value) override {
     if (depth_ == 3 && key_ == "cpu") origin_.build.cpuFeatures.push_back(value);
     if (depth_ != 2) return true;
+    if (key_ == "architecture") origin_.build.architecture = knownArchitecture(value);
     for (size_t i = 0; i < std::size(kDigests); ++i) {
       if (key_ != kDigests[i].name) continue;
       const auto digest = cache::PlanKey::fromHex(value);
@@ -110,11 +117,16 @@ class Reader final : public Json::json_sax_t {
   unsigned found_ = 0;  // a bit for each digest, and one for the features
 };
 
+// The greater, the earlier the list of what is equal has its first difference.
 int likeness(const PlanOrigin& a, const PlanOrigin& b) {
-  return (a.pools == b.pools ? 4 : 0) + (a.build.packing == b.build.packing ? 2 : 0) +
-         (a.build.xnnpack == b.build.xnnpack ? 2 : 0) + (a.build.driver == b.build.driver ? 1 : 0) +
-         (a.options == b.options ? 1 : 0);
+  int likeness = 0;
+  for (const bool isEqual : {a.pools == b.pools, a.build.architecture == b.build.architecture,
+                             a.build.packing == b.build.packing, a.build.xnnpack == b.build.xnnpack,
+                             a.build.driver == b.build.driver, a.options == b.options})
+    likeness = 2 * likeness + (isEqual ? 1 : 0);
+  return likeness;
 }
+constexpr int kSame = (1 << 6) - 1;
 
 std::string missingFrom(const std::vector<std::string>& all, const std::vector<std::string>& some) {
   std::vector<std::string> missing;
@@ -141,7 +153,7 @@ std::vector<uint8_t> PlanRecord::encoded() const {
     text += text.size() == 1 ? "{" : ",{";
     for (const NamedDigest& digest : kDigests)
       text += base::formatText("\"{}\":\"{}\",", digest.name, base::toHex(digest.of(origin)));
-    text += "\"cpu\":[";
+    text += base::formatText("\"architecture\":\"{}\",\"cpu\":[", origin.build.architecture);
     for (const std::string& feature : origin.build.cpuFeatures)
       text += base::formatText("{}\"{}\"", text.ends_with('[') ? "" : ",", feature);
     text += "]}";
@@ -151,7 +163,6 @@ std::vector<uint8_t> PlanRecord::encoded() const {
 }
 
 bool PlanRecord::add(PlanOrigin origin) {
-  constexpr int kSame = 10;
   const auto same = std::ranges::find_if(
       origins_, [&](const PlanOrigin& known) { return likeness(known, origin) == kSame; });
   const bool isNew = same == origins_.end();
@@ -167,13 +178,18 @@ std::string PlanRecord::difference(const PlanOrigin& wanted) const {
     if (nearest == nullptr || likeness(origin, wanted) > likeness(*nearest, wanted))
       nearest = &origin;
   if (nearest == nullptr) return "";
-  if (nearest->pools != wanted.pools) return "model changed";
+  // Before the model: of contents that this CPU has never packed, it may not know that the store
+  // has them, since CPUs that lack a carry-less product make other tags (base/universal_hash.h).
+  const std::string& architecture = nearest->build.architecture;
+  if (!architecture.empty() && architecture != wanted.build.architecture)
+    return base::formatText("packed for {}, not for {}", architecture, wanted.build.architecture);
   if (nearest->build.packing != wanted.build.packing) {
     const std::string lost = missingFrom(nearest->build.cpuFeatures, wanted.build.cpuFeatures);
     const std::string gained = missingFrom(wanted.build.cpuFeatures, nearest->build.cpuFeatures);
     if (!lost.empty()) return "CPU lost " + lost;
     if (!gained.empty()) return "CPU gained " + gained;
   }
+  if (nearest->pools != wanted.pools) return "model changed";
   if (nearest->build.xnnpack != wanted.build.xnnpack) return "library changed: XNNPACK";
   if (nearest->build.driver != wanted.build.driver) return "library changed: hearth-cpu";
   if (nearest->build.packing != wanted.build.packing) return "packing changed";

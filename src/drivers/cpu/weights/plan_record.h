@@ -32,7 +32,8 @@ class PlanRecord {
   bool add(PlanOrigin origin);
 
   // What differs between the most similar origin and `wanted`, for people: "model changed", "CPU
-  // lost avx512vnni". Empty when the record has the very origin, or no origins.
+  // lost avx512vnni", "packed for x86-64, not for arm64". Empty when the record has the very
+  // origin, or no origins.
   std::string difference(const PlanOrigin& wanted) const;
 
  private:

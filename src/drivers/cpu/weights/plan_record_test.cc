@@ -11,6 +11,7 @@ PlanOrigin origin() {
   made.build.driver.fill(1);
   made.build.xnnpack.fill(2);
   made.build.packing.fill(3);
+  made.build.architecture = "x86-64";
   made.build.cpuFeatures = {"avx2", "avx512vnni"};
   made.options.fill(4);
   made.pools.fill(5);
@@ -47,6 +48,46 @@ TEST(PlanRecord, NamesWhatDiffers) {
   other = origin();
   other.options.fill(9);
   EXPECT_EQ(record.difference(other), "options changed");
+}
+
+PlanOrigin originOnBoard() {
+  PlanOrigin made = origin();
+  made.build.driver.fill(6);
+  made.build.packing.fill(7);
+  made.build.architecture = "arm64";
+  made.build.cpuFeatures = {"dotprod", "fp16"};
+  return made;
+}
+
+TEST(PlanRecord, NamesTheArchitectureThatHasPackedForAnotherOne) {
+  PlanRecord record;
+  record.add(origin());
+  EXPECT_EQ(record.difference(originOnBoard()), "packed for x86-64, not for arm64");
+  const PlanRecord back = PlanRecord::parse(record.encoded());
+  EXPECT_EQ(back.difference(originOnBoard()), "packed for x86-64, not for arm64");
+  // Also where this machine cannot tell that it is the same model.
+  PlanOrigin unknown = originOnBoard();
+  unknown.pools.fill(0);
+  EXPECT_EQ(record.difference(unknown), "packed for x86-64, not for arm64");
+
+  // Both have packed: each finds its own, and hears of the model where that changed.
+  record.add(originOnBoard());
+  EXPECT_EQ(record.difference(originOnBoard()), "");
+  EXPECT_EQ(record.difference(origin()), "");
+  EXPECT_EQ(record.difference(unknown), "model changed");
+  unknown.build.packing.fill(8);
+  unknown.build.cpuFeatures = {"dotprod", "fp16", "i8mm"};
+  EXPECT_EQ(record.difference(unknown), "CPU gained i8mm");
+}
+
+TEST(PlanRecord, OriginsWithoutAnArchitectureAreOfOlderBuilds) {
+  PlanRecord record;
+  PlanOrigin older = origin();
+  older.build.architecture = "";
+  record.add(older);
+  PlanOrigin wanted = origin();
+  wanted.build.driver.fill(9);
+  EXPECT_EQ(record.difference(wanted), "library changed: hearth-cpu");
 }
 
 TEST(PlanRecord, KeepsTheLatest) {

@@ -266,7 +266,12 @@ bool WeightSession::findPlan() {
   if (!known) known = plans_->record();
   const PlanRecord record = known ? *std::move(known) : PlanRecord();
   std::string reason = record.difference(keys_->origin(contents_->digest()));
-  if (plan.error().reason == cache::StoreReason::kOtherPlan) {
+  const bool isOther = plan.error().reason == cache::StoreReason::kOtherPlan;
+  // Another architecture may not know the content by its tags, and then asks for no plan.
+  const bool mayBeOther = isOther || plan.error().reason == cache::StoreReason::kAbsent;
+  if (const std::string target = mayBeOther ? plans_->otherTarget() : ""; !target.empty()) {
+    reason = base::formatText("the bundle is {}", target);
+  } else if (isOther) {
     reason = start_reason::kOtherInBundle;
   } else if (plan.error().reason != cache::StoreReason::kAbsent) {
     reason = base::formatText("plan {}", cache::storeReasonName(plan.error().reason));
