@@ -33,7 +33,8 @@ typedef struct hearth_llm_options {
   // How its signatures are compiled: threads, store and the like; NULL = the default values. The
   // fields `signature` and `shapes` must not be set.
   const hearth_compile_options* compile;
-  const char* tokenizer;      // path of a tokenizer.json in place of the file's own; NULL = none
+  // Path of a tokenizer.json, or a model of SentencePiece, in place of the file's own; NULL = none.
+  const char* tokenizer;
   const char* chat_template;  // Jinja, in place of the model's own template; NULL = none
   // The most tokens that the text of a session may have; 0 = what the file says, or else as many
   // as the model has room for.

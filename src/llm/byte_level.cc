@@ -60,4 +60,15 @@ void appendBytes(std::string_view text, std::string* bytes) {
   }
 }
 
+std::optional<uint8_t> byteOfToken(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return std::nullopt;
+  unsigned byte = 0;
+  for (const char c : text.substr(3, 2)) {
+    const bool isDigit = c >= '0' && c <= '9';
+    if (!isDigit && (c < 'A' || c > 'F')) return std::nullopt;
+    byte = byte << 4 | static_cast<unsigned>(isDigit ? c - '0' : c - 'A' + 10);
+  }
+  return static_cast<uint8_t>(byte);
+}
+
 }  // namespace hearth::llm

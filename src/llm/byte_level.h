@@ -20,4 +20,8 @@ std::optional<uint8_t> byteOfCharacter(uint32_t code);
 // appended itself.
 void appendBytes(std::string_view text, std::string* bytes);
 
+// The byte of a token such as <0x0A>, as tokenizers have that are of characters and fall back to
+// bytes; nothing for another token.
+std::optional<uint8_t> byteOfToken(std::string_view text);
+
 }  // namespace hearth::llm

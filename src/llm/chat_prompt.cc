@@ -62,7 +62,7 @@ void addStart(std::span<const int32_t> start, std::vector<int32_t>* tokens) {
 Result<std::vector<int32_t>> startTokens(const LlmMetadata& metadata, const Tokenizer& tokenizer) {
   if (!metadata.startToken) return std::vector<int32_t>();
   if (!metadata.startToken->ids.empty()) return metadata.startToken->ids;
-  return tokenizer.encode(metadata.startToken->text, SpecialTokens::kAreParsed);
+  return tokenizer.encode(metadata.startToken->text, SpecialTokens::kAreParsed, false);
 }
 
 Result<std::vector<int32_t>> textTokens(std::span<const int32_t> start, const Tokenizer& tokenizer,
@@ -148,8 +148,9 @@ Result<std::vector<int32_t>> ChatPrompt::tokens(const std::vector<ChatMessage>& 
   const auto addText = [&](size_t end) -> Status {
     const std::string_view part = std::string_view(text).substr(done, end - done);
     const std::string plain = mark.empty() ? std::string(part) : without(part, mark);
+    const bool isFirst = made.empty() || made == startTokens_;
     HEARTH_ASSIGN(const std::vector<int32_t> tokens,
-                  tokenizer_->encode(plain, SpecialTokens::kAreText));
+                  tokenizer_->encode(plain, SpecialTokens::kAreText, isFirst));
     made.insert(made.end(), tokens.begin(), tokens.end());
     return {};
   };
@@ -161,7 +162,7 @@ Result<std::vector<int32_t>> ChatPrompt::tokens(const std::vector<ChatMessage>& 
       HEARTH_ASSIGN(
           const std::vector<int32_t> tokens,
           tokenizer_->encode(std::string_view(text).substr(special->first, special->second),
-                             SpecialTokens::kAreParsed));
+                             SpecialTokens::kAreParsed, false));
       made.insert(made.end(), tokens.begin(), tokens.end());
       done = special->first + special->second;
     }

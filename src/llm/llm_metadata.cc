@@ -28,17 +28,6 @@ constexpr uint32_t kChatTemplate = 7;
 constexpr uint32_t kSuppressedTokens = 9;
 }  // namespace field
 
-// Calls `take(field)`, which returns a Status, for each field of a message.
-template <typename Take>
-Status forEachField(MessageBytes message, Take&& take) {
-  ProtobufReader reader(message);
-  for (;;) {
-    HEARTH_ASSIGN(const std::optional<ProtobufField> field, reader.next());
-    if (!field) return {};
-    HEARTH_TRY(take(*field));
-  }
-}
-
 Status readText(const ProtobufField& field, std::string* text) {
   if (field.type != FieldType::kBytes)
     return fail(ErrorCode::kBadData, "Field {} is no text.", field.number);

@@ -74,13 +74,14 @@ Result<std::vector<Section>> sectionsOf(const std::string& path) {
 }
 
 Result<Tokenizer> tokenizerOf(const std::string& path, const Section& section) {
-  if (section.type != "HF_Tokenizer_Zlib")
+  if (section.type != "HF_Tokenizer_Zlib" && section.type != "SP_Tokenizer")
     return fail(ErrorCode::kUnsupported,
-                "The tokenizer of {} is of the type {}, which is not supported yet; --tokenizer "
-                "names a tokenizer.json in its place.",
+                "The tokenizer of {} is of the type {}, which is not supported; --tokenizer names "
+                "another one in its place.",
                 path, section.type);
   HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
                 readBytes(path, section.offset, section.bytes, kMaxTokenizerBytes));
+  if (section.type == "SP_Tokenizer") return Tokenizer::fromSentencePiece(bytes);
   HEARTH_ASSIGN(const std::string json, unpackTokenizer(bytes));
   return Tokenizer::fromJson(json);
 }
@@ -110,7 +111,11 @@ Result<Tokenizer> readTokenizerFile(const std::string& path) {
   if (!S_ISREG(status.st_mode)) return fail(ErrorCode::kBadData, "{} is not a regular file.", path);
   HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
                 readBytes(path, 0, static_cast<uint64_t>(status.st_size), kMaxTokenizerBytes));
-  return Tokenizer::fromJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  // A model of SentencePiece begins with the size of its first piece, which is short.
+  if (begin != std::string_view::npos && text[begin] == '{') return Tokenizer::fromJson(text);
+  return Tokenizer::fromSentencePiece(bytes);
 }
 
 Result<ModelFile> readModelFile(const std::string& path, const std::string& tokenizerPath) {

@@ -24,12 +24,13 @@ struct ModelFile {
 };
 
 // Reads metadata and tokenizer; the model's weights are not touched. `tokenizerPath` names a
-// `tokenizer.json` in place of the file's own, empty = none. Errors: those of
+// file for readTokenizerFile() in place of the file's own tokenizer, empty = none. Errors: those of
 // hearth_container_describe; kUnsupported for a file that is no `.litertlm` file, or that has a
 // tokenizer of a kind that is not supported; kBadData.
 Result<ModelFile> readModelFile(const std::string& path, const std::string& tokenizerPath);
 
-// Reads a `tokenizer.json`. Errors: kNotFound, kIo, and those of Tokenizer::fromJson.
+// Reads a `tokenizer.json` or the model of SentencePiece. Errors: kNotFound, kIo, and those of
+// Tokenizer::fromJson and fromSentencePiece.
 Result<Tokenizer> readTokenizerFile(const std::string& path);
 
 // Unpacks a section of the type HF_Tokenizer_Zlib: the size of a `tokenizer.json`, 8 bytes in

@@ -19,8 +19,7 @@ Result<std::shared_ptr<const OpenModel>> OpenModel::create(OpenModelOptions opti
   HEARTH_ASSIGN(ModelFile file, readModelFile(options.path, options.tokenizer));
   if (!file.tokenizer)
     return fail(ErrorCode::kUnsupported,
-                "{} has no tokenizer; the option `tokenizer` names a tokenizer.json.",
-                options.path);
+                "{} has no tokenizer; the option `tokenizer` names a file with one.", options.path);
   return std::shared_ptr<const OpenModel>(
       new OpenModel(std::move(options), std::move(file), std::move(identity)));
 }

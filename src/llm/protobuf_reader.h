@@ -43,4 +43,15 @@ class ProtobufReader {
   std::span<const uint8_t> rest_;
 };
 
+// Calls `take(field)`, which returns a Status, for each field of a message. Error: kBadData.
+template <typename Take>
+Status forEachField(std::span<const uint8_t> message, Take&& take) {
+  ProtobufReader reader(message);
+  for (;;) {
+    HEARTH_ASSIGN(const std::optional<ProtobufField> field, reader.next());
+    if (!field) return {};
+    HEARTH_TRY(take(*field));
+  }
+}
+
 }  // namespace hearth::llm

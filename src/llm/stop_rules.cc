@@ -14,7 +14,7 @@ Result<StopRules> StopRules::ofModel(const LlmMetadata& metadata, const Tokenize
       continue;
     }
     HEARTH_ASSIGN(std::vector<int32_t> tokens,
-                  tokenizer.encode(stop.text, SpecialTokens::kAreParsed));
+                  tokenizer.encode(stop.text, SpecialTokens::kAreParsed, false));
     const bool hasSpecial =
         std::ranges::any_of(tokens, [&](int32_t token) { return tokenizer.isSpecial(token); });
     if (hasSpecial)

@@ -21,9 +21,7 @@ std::string TextStream::take(size_t count) {
 
 std::string TextStream::add(int32_t token) {
   if (isEnded_) return "";
-  const size_t old = pending_.size();
-  tokenizer_.appendBytes(token, isFirst_, &pending_);
-  isFirst_ = isFirst_ && pending_.size() == old;
+  tokenizer_.appendBytes(token, &isFirst_, &pending_);
   size_t end = std::string::npos;
   for (const std::string& stop : stops_) end = std::min(end, pending_.find(stop));
   if (end != std::string::npos) {

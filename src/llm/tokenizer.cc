@@ -1,157 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "llm/tokenizer.h"
 
-#include "llm/byte_level.h"
 #include "llm/utf8.h"
 
 namespace hearth::llm {
-namespace {
 
-constexpr std::string_view kReplacementText = "\xEF\xBF\xBD";
-
-// The byte of a token such as <0x0A>.
-std::optional<uint8_t> byteOfToken(std::string_view text) {
-  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return std::nullopt;
-  unsigned byte = 0;
-  for (const char c : text.substr(3, 2)) {
-    const bool isDigit = c >= '0' && c <= '9';
-    if (!isDigit && (c < 'A' || c > 'F')) return std::nullopt;
-    byte = byte << 4 | static_cast<unsigned>(isDigit ? c - '0' : c - 'A' + 10);
-  }
-  return static_cast<uint8_t>(byte);
-}
-
-}  // namespace
-
-const AddedToken* Tokenizer::added(int32_t token) const {
-  const AddedToken* const plain = addedPlain_.withId(token);
-  return plain != nullptr ? plain : addedNormalized_.withId(token);
-}
-
-Status Tokenizer::encodeWords(std::string_view text, bool isFirst,
-                              std::vector<int32_t>* tokens) const {
-  HEARTH_ASSIGN(const Words words, splitIntoWords(preTokenizers_, text, isFirst));
-  for (const std::string_view word : words.views)
-    HEARTH_TRY(pairs_.encode(vocabulary_, word, tokens));
-  return {};
-}
-
-Status Tokenizer::encodeNormalized(std::string_view text, bool isFirst, SpecialTokens special,
-                                   std::vector<int32_t>* tokens) const {
-  HEARTH_ASSIGN(const std::string normalized, normalize(normalizers_, text));
-  size_t done = 0;
-  const auto words = [&](size_t end) {
-    return encodeWords(std::string_view(normalized).substr(done, end - done), isFirst && done == 0,
-                       tokens);
-  };
-  while (const auto found =
-             addedNormalized_.find(normalized, done, special == SpecialTokens::kAreParsed)) {
-    HEARTH_TRY(words(found->begin));
-    tokens->push_back(found->token->id);
-    done = found->end;
-  }
-  return words(normalized.size());
-}
-
-Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, SpecialTokens special) const {
+Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, SpecialTokens special,
+                                               bool isFirst) const {
   if (text.size() > kMaxTextBytes)
     return fail(ErrorCode::kBadData, "The text has {} bytes; at most {} are encoded.", text.size(),
                 kMaxTextBytes);
   if (const size_t invalid = findInvalidUtf8(text); invalid != std::string_view::npos)
     return fail(ErrorCode::kBadData, "The text is no UTF-8 at byte {}.", invalid);
-  std::vector<int32_t> tokens;
-  size_t done = 0;
-  while (const auto found = addedPlain_.find(text, done, special == SpecialTokens::kAreParsed)) {
-    HEARTH_TRY(
-        encodeNormalized(text.substr(done, found->begin - done), done == 0, special, &tokens));
-    tokens.push_back(found->token->id);
-    done = found->end;
-  }
-  HEARTH_TRY(encodeNormalized(text.substr(done), done == 0, special, &tokens));
-  return tokens;
+  return model_->encode(text, special, isFirst);
 }
 
-void Tokenizer::appendBytes(int32_t token, bool isFirst, std::string* bytes) const {
-  if (!vocabulary_.has(token)) {
-    bytes->append(kReplacementText);
-    return;
-  }
-  std::string_view text = vocabulary_.text(token);
-  if (const AddedToken* const one = added(token)) {
-    if (!one->isSpecial) bytes->append(text);
-    return;
-  }
-  if (isByteLevel_) {
-    llm::appendBytes(text, bytes);
-    return;
-  }
-  if (const auto byte = byteOfToken(text); byte && hasByteTokens_) {
-    bytes->push_back(static_cast<char>(*byte));
-    return;
-  }
-  if (isFirst && isFirstSpaceDropped_) {
-    if (!space_.empty() && text.starts_with(space_))
-      text.remove_prefix(space_.size());
-    else if (text.starts_with(' '))
-      text.remove_prefix(1);
-  }
-  while (!text.empty()) {
-    if (!space_.empty() && text.starts_with(space_)) {
-      bytes->push_back(' ');
-      text.remove_prefix(space_.size());
-    } else {
-      bytes->push_back(text[0]);
-      text.remove_prefix(1);
-    }
-  }
-}
-
-std::string Tokenizer::decode(std::span<const int32_t> tokens, bool hasSpecial) const {
+std::string Tokenizer::decode(std::span<const int32_t> tokens, bool hasSpecial,
+                              bool isFirst) const {
   std::string bytes;
-  bool isFirst = true;
   for (const int32_t token : tokens) {
-    if (!isSpecial(token))
-      appendBytes(token, isFirst, &bytes);
-    else if (hasSpecial)
+    if (!isSpecial(token)) {
+      appendBytes(token, &isFirst, &bytes);
+    } else if (hasSpecial) {
       bytes.append(text(token));
-    else
-      continue;
-    isFirst = false;
+      isFirst = false;
+    }
   }
   return replaceInvalidUtf8(bytes);
-}
-
-std::optional<std::pair<size_t, size_t>> Tokenizer::findSpecial(std::string_view text,
-                                                                size_t begin) const {
-  std::optional<AddedTokens::Found> first;
-  for (const AddedTokens* const added : {&addedPlain_, &addedNormalized_}) {
-    // Others may stand before it.
-    for (size_t from = begin;;) {
-      const auto found = added->find(text, from, true);
-      if (!found || (first && found->begin >= first->begin)) break;
-      if (found->token->isSpecial) {
-        first = found;
-        break;
-      }
-      from = found->end;
-    }
-  }
-  if (!first) return std::nullopt;
-  return std::pair(first->begin, first->end - first->begin);
-}
-
-std::optional<int32_t> Tokenizer::specialToken(std::string_view text) const {
-  const auto id = vocabulary_.find(text);
-  return id && isSpecial(*id) ? id : std::nullopt;
-}
-
-bool Tokenizer::isSpecial(int32_t token) const {
-  const AddedToken* const one = added(token);
-  return one != nullptr && one->isSpecial;
-}
-
-std::string_view Tokenizer::text(int32_t token) const {
-  return vocabulary_.text(token);
 }
 
 }  // namespace hearth::llm

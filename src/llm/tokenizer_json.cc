@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the file `tokenizer.json` of Hugging Face's tokenizers.
 #include <functional>
+#include <memory>
 #include <utility>
 
+#include "llm/byte_pair_tokenizer.h"
 #include "llm/json_reader.h"
 #include "llm/tokenizer.h"
 
@@ -228,7 +230,7 @@ class TokenizerJson {
  public:
   explicit TokenizerJson(std::string_view json) : reader_(json) {}
 
-  Result<Tokenizer> read() {
+  Result<BytePairTokenizer> read() {
     HEARTH_TRY(forEachMember(&reader_, [&](const std::string& key) -> Status {
       if (key == "added_tokens") return readAddedTokens();
       if (key == "normalizer") return readSteps(&reader_, 0, &normalizers_);
@@ -368,7 +370,7 @@ class TokenizerJson {
   }
 
   JsonReader reader_;
-  Tokenizer made_;
+  BytePairTokenizer made_;
   BytePairOptions options_;
   std::string unknown_;
   std::vector<Step> normalizers_;
@@ -384,7 +386,7 @@ Result<Tokenizer> Tokenizer::fromJson(std::string_view json) {
   auto tokenizer = TokenizerJson(json).read();
   if (!tokenizer)
     return std::unexpected(std::move(tokenizer.error()).addContext("while reading the tokenizer"));
-  return tokenizer;
+  return Tokenizer(std::make_shared<const BytePairTokenizer>(std::move(*tokenizer)));
 }
 
 }  // namespace hearth::llm

@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 Tokenizer parse(const std::string& json) {
   auto tokenizer = Tokenizer::fromJson(json);
   if (!tokenizer) ADD_FAILURE() << tokenizer.error().toString();
-  return tokenizer ? std::move(*tokenizer) : Tokenizer();
+  return tokenizer ? std::move(*tokenizer) : *Tokenizer::fromJson(smallTokenizerJson());
 }
 
 std::vector<int32_t> encode(const Tokenizer& tokenizer, std::string_view text,

@@ -9,6 +9,9 @@
 
 namespace hearth::llm {
 
+// U+FFFD, in place of what is no character.
+inline constexpr std::string_view kReplacementText = "\xEF\xBF\xBD";
+
 struct Character {
   uint32_t code = 0;  // the code point
   uint32_t size = 0;  // in bytes, 1 to 4

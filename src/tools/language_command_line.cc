@@ -17,8 +17,9 @@ void addModelOptions(CLI::App* app, LanguageOptions* options) {
       ->type_name("N");
   app->add_flag("--special-tokens", options->hasSpecialTokens,
                 "Special tokens that are written in the text count as such");
-  app->add_option("--tokenizer", options->tokenizer,
-                  "A tokenizer.json in place of the model's own tokenizer")
+  app->add_option(
+         "--tokenizer", options->tokenizer,
+         "A tokenizer.json, or a model of SentencePiece, in place of the model's own tokenizer")
       ->type_name("FILE");
   app->add_option("--threads", options->threads,
                   "Threads to use (HEARTH_THREADS, else the device's choice)")
@@ -137,7 +138,9 @@ CLI::App* addTokenizeCommand(CLI::App* app, TokenizeOptions* options) {
       app->add_subcommand("tokenize", "Show the tokens of a text in a language model");
   tokenize
       ->add_option("MODEL", options->model,
-                   "The .litertlm file of a language model, or a tokenizer.json")
+                   "The .litertlm file of a language model, or a tokenizer: a tokenizer.json, or a "
+                   ".model of "
+                   "SentencePiece")
       ->required();
   tokenize->add_option("TEXT", options->text, "The text, or @FILE (standard input)");
   tokenize->add_flag("--special-tokens", options->hasSpecialTokens,

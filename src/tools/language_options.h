@@ -13,7 +13,7 @@ namespace hearth::tools {
 // The options of `hearth complete` and `hearth chat`. Texts may be @FILE.
 struct LanguageOptions {
   std::string model;
-  std::string tokenizer;  // a tokenizer.json in place of the model's own
+  std::string tokenizer;  // a file in place of the model's own
   std::optional<std::string> prompt;
   std::optional<std::string> system;   // chat
   std::optional<std::string> prefix;   // complete: what stands before the prompt
@@ -46,7 +46,7 @@ struct PrefixesOptions {
 };
 
 struct TokenizeOptions {
-  std::string model;  // or a tokenizer.json
+  std::string model;  // or a tokenizer
   std::optional<std::string> text;
   bool hasSpecialTokens = false;
   bool isJson = false;

@@ -49,7 +49,7 @@ Outcome<void> LanguageSession::prepare() {
   watchdog_.beginStage("making the model ready");
   HEARTH_ASSIGN(file_, llm::readModelFile(options_.model, options_.tokenizer));
   if (!file_.tokenizer)
-    return usage("{} has no tokenizer; --tokenizer names a tokenizer.json.", options_.model);
+    return usage("{} has no tokenizer; --tokenizer names a file with one.", options_.model);
   HEARTH_ASSIGN(startTokens_, llm::startTokens(file_.metadata, *file_.tokenizer));
   HEARTH_ASSIGN(generation_.stops, llm::StopRules::ofModel(file_.metadata, *file_.tokenizer));
   for (const std::string& stop : options_.stops) generation_.stops.texts.push_back(stop);

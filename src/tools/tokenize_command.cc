@@ -13,7 +13,8 @@ namespace hearth::tools {
 namespace {
 
 Outcome<llm::Tokenizer> tokenizerOf(const std::string& path) {
-  if (extensionOf(path) == "json") {
+  const std::string extension = extensionOf(path);
+  if (extension == "json" || extension == "model") {
     HEARTH_ASSIGN(llm::Tokenizer tokenizer, llm::readTokenizerFile(path));
     return tokenizer;
   }
@@ -25,7 +26,7 @@ Outcome<llm::Tokenizer> tokenizerOf(const std::string& path) {
 
 // What a token stands for, with bytes that are no whole character replaced.
 std::string textOf(const llm::Tokenizer& tokenizer, int32_t token) {
-  return tokenizer.decode(std::span(&token, 1), true);
+  return tokenizer.decode(std::span(&token, 1), true, false);
 }
 
 }  // namespace

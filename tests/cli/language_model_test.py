@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from command import ROOT, CommandTest, DataTest
 
 TOKENIZER = ROOT / "tests" / "corpus" / "tokenizer_json_fuzz" / "bytes.json"
+PIECES = ROOT / "tests" / "corpus" / "sentence_piece_fuzz" / "pairs.model"
 DIGITS = ROOT / "models" / "digits" / "digits.tflite"
 
 
@@ -22,6 +23,13 @@ class TokenizeTest(CommandTest):
         (self.folder / "text").write_text("or", encoding="utf-8")
         self.assertEqual(self.json("tokenize", TOKENIZER, f"@{self.folder / 'text'}")["tokens"], [41])
         self.assertEqual(self.json("tokenize", TOKENIZER, input="w")["tokens"], [24])
+
+    def testAModelOfSentencePieceIsATokenizer(self):
+        found = self.json("tokenize", PIECES, "Hello <end_of>")
+        self.assertEqual("".join(found["texts"]), "Hello <end_of>")
+        self.assertEqual(found["tokens"][:4], [13, 6, 12, 3])
+        found = self.json("tokenize", PIECES, "Hello<end_of>", "--special-tokens")
+        self.assertEqual(found["tokens"][-1], 2)
 
     def testWhatCannotBeReadIsRefused(self):
         self.assertIn("no token for", self.refuse(1, "tokenize", TOKENIZER, "A"))

@@ -355,6 +355,26 @@ def languageMetadata():
     yield "tokenizer.zlib", struct.pack("<Q", len(tokenizer)) + zlib.compress(tokenizer)
 
 
+def sentencePieces():
+    """Models of SentencePiece; the last five bytes say which byte of their table is changed."""
+    def field(number, content):
+        return bytes([number << 3 | 2, len(content)]) + content
+
+    def piece(text, score, kind=1):
+        return field(1, field(1, text) + b"\x15" + struct.pack("<f", score) + bytes([0x18, kind]))
+
+    common = (piece(b"<unk>", 0, 2) + piece(b"<s>", 0, 3) + piece(b"<end_of>", 0, 4) + piece(b"\xe2\x96\x81", -3)
+              + b"".join(piece(bytes([letter]), -4) for letter in b"Helowrds") + piece(b"lo", -2) + piece(b"He", -1))
+    change = b"\x7a\5" + struct.pack("<BI", 0xff, 1100)  # a field that is not known
+    byteFallback = b"\x98\x02\1"
+    yield "unigram.model", common + change
+    yield "pairs.model", (common + b"".join(piece(b"<0x%02X>" % byte, 0, 6) for byte in range(256))
+                          + field(2, b"\x18\2" + byteFallback) + field(3, b"\x18\0\x20\0") + change)
+    yield "unused.model", common + piece(b"wo", -1, 5) + field(2, b"\x18\2") + change
+    # Rules: a double array of three units, in which nothing is found, and a text.
+    yield "rules.model", common + field(3, field(2, struct.pack("<4I", 12, 1 << 10, 0x148, 0) + b"ab\0")) + change
+
+
 def prefixHeads():
     """Heads of stored prefixes, as in src/cache/prefix/prefix_block.cc."""
     def head(position, tokens, size, name, magic=b"HRTHPFX\n", version=1):
@@ -388,6 +408,7 @@ def main():
                           ("delegate_graph_fuzz", delegateGraphs),
                           ("chat_template_fuzz", chatTemplates), ("tokenizer_json_fuzz", tokenizers),
                           ("llm_metadata_fuzz", languageMetadata),
+                          ("sentence_piece_fuzz", sentencePieces),
                           ("packed_strings_fuzz", packedStrings)):
         folder = FOLDER / target
         folder.mkdir(exist_ok=True)

@@ -195,7 +195,7 @@ def _array(tokens):
 class Model:
     """A language model with its tokenizer. The weights are read when the first session is made.
 
-    `tokenizer`: path of a tokenizer.json in place of the file's own. `chat_template`: Jinja, in place
+    `tokenizer`: path of a tokenizer in place of the file's own. `chat_template`: Jinja, in place
     of the model's. `context`: the most tokens of a session; 0 = what the file says. `prefixes`: keep
     what is computed of marked beginnings in the store, for later processes. The other options are
     those of hearth.Model.compile().
