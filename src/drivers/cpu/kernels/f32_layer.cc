@@ -169,8 +169,9 @@ class F32LayerKernel final : public Kernel {
       return reinterpret_cast<const char*>(product.packed) + panel * panelBytes();
     };
     // While one block of panels is multiplied, each tile of rows fetches its part of the next
-    // block. Without that, the first tile of each block waits for memory.
-    const size_t together = panelsTogether();
+    // block. Without that, the first tile of each block waits for memory. For a single row all
+    // panels are one block, since the product hides latency by multiplying several at a time.
+    const size_t together = count == 1 ? lastPanel - firstPanel : panelsTogether();
     for (size_t panel = firstPanel; panel < lastPanel; panel += together) {
       const size_t end = std::min(lastPanel, panel + together);
       const size_t next = std::min(lastPanel, end + together);

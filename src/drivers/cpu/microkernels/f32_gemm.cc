@@ -236,6 +236,12 @@ void multiplyPanels(const F32Gemm& product, const float* const* inputs, size_t f
     if (kTogether == 1 && product.columns - panel * kColumns <= kColumns / 2) break;
     multiplyHalves<kIs512, kRows, 2 * kTogether>(from(panel));
   }
+  if constexpr (kTogether == 4) {
+    if (panel + 2 <= lastPanel) {
+      multiplyHalves<kIs512, kRows, 4>(from(panel));
+      panel += 2;
+    }
+  }
   for (; panel < lastPanel; ++panel) {
     if (product.columns - panel * kColumns <= kColumns / 2)
       multiplyHalves<kIs512, kRows, 1>(from(panel));
