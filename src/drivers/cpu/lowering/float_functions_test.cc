@@ -69,6 +69,28 @@ TEST(FloatFunctionsTest, DeviateByRoundingOnly) {
   EXPECT_EQ(greatestDeviation(OperationType::kSign, values), 0.0);
 }
 
+// The results of blocks of moderate numbers are those of blocks with huge ones.
+TEST(FloatFunctionsTest, ExponentialsDoNotDependOnTheirNeighbours) {
+  std::vector<float> values;
+  for (float x = -kNearExponents; x < kNearExponents; x += 0.01f) values.push_back(x);
+  ModelBuilder builder;
+  const Dimensions dimensions = {static_cast<uint32_t>(values.size())};
+  builder.operation(OperationType::kExp, {builder.input(kFloat, dimensions)},
+                    {builder.output(kFloat, dimensions)});
+  const auto near = runBoth(builder.model(), {bytesOf(values)});
+  ASSERT_TRUE(near) << near.error().toString();
+  std::vector<float> mixed = values;
+  for (size_t i = 0; i < mixed.size(); i += 50) mixed[i] = INFINITY;
+  const auto far = runBoth(builder.model(), {bytesOf(mixed)});
+  ASSERT_TRUE(far) << far.error().toString();
+  for (size_t i = 0; i < values.size(); ++i)
+    if (i % 50 != 0)
+      ASSERT_EQ(std::memcmp(near->made[0].data() + i * sizeof(float),
+                            far->made[0].data() + i * sizeof(float), sizeof(float)),
+                0)
+          << values[i];
+}
+
 // Small results have a small relative error.
 TEST(FloatFunctionsTest, SmallNumbersKeepTheirDigits) {
   for (float x = 1e-30f; x < 0.5f; x *= 1.01f) {

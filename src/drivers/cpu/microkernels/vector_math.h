@@ -61,6 +61,14 @@ HEARTH_INLINE inline float expVector(float x) {
   return value * powerOfTwo(half) * powerOfTwo(power.shifted - half);
 }
 
+// The same for |x| <= kNearExponents, where 2^n is one normal number, to the last bit.
+inline constexpr float kNearExponents = 87.0f;
+HEARTH_INLINE inline float expNearVector(float x) {
+  const PowerOfE power(x, 127.0f);
+  const float value = power.quotient() * power.r * power.r + power.r + 1.0f;
+  return value * powerOfTwo(power.shifted);
+}
+
 // e^x - 1 for x <= 0; NaN for NaN.
 HEARTH_INLINE inline float expLessOneVector(float x) {
   constexpr float kLowest = -30.0f;  // below it the result is -1
