@@ -7,14 +7,17 @@ inference, the first result cold and warm, and memory.
     compare.py FOLDER FILE.tflite               these models alone
     compare.py --wheels openwakeword==0.5.1     those of one wheel
     compare.py --wheels none FOLDER             no wheel
+    compare.py --openvino                       beside OpenVINO, too, which computes in float32
+    compare.py --unknown-batch                  each model also with a batch that is unknown
+    compare.py --clock processor                inferences in processor time, on a busy machine
     compare.py --output table.md --json figures.json
     compare.py --from figures.json              the tables of stored figures; measures nothing
 
 The report has the distribution of the ratios and the worst models, not chosen ones. In each round a
 model is run by LiteRT, by Hearth with an empty store and by Hearth with what that run has stored,
 each in a process of its own; the least figure of the rounds counts. The wheels are fetched into the
-cache folder (${XDG_CACHE_HOME:-~/.cache}/hearth), where a virtual environment with LiteRT's wheel is
-made, too.
+cache folder (${XDG_CACHE_HOME:-~/.cache}/hearth), where virtual environments with LiteRT's and
+OpenVINO's wheels are made, too.
 
 Exit code: 0 when all ran, 1 when something failed (the report says what), 2 for wrong arguments.
 """
@@ -35,7 +38,7 @@ import comparison  # noqa: E402
 import report  # noqa: E402
 import wheels  # noqa: E402
 from comparison import Failure, say  # noqa: E402
-from report import COLD, HEARTH, LITERT, WARM, Row  # noqa: E402
+from report import COLD, HEARTH, LITERT, OPENVINO, WARM, Row  # noqa: E402
 
 STORED = ROOT / "tests" / "compatibility" / "models"
 TIMEOUT_S = 180
@@ -44,17 +47,19 @@ TIMEOUT_S = 180
 class Programs:
     """How to start each side."""
 
-    def __init__(self, python, package):
-        self._python = python
+    def __init__(self, pythons, package, clock):
+        """`pythons` has the interpreters of the peers."""
+        self._pythons = pythons
         self._package = package
+        self._clock = clock
 
     def measure(self, side, model, threads, inferences, store=None):
         """The figures of one process; Failure if it fails."""
-        python = self._python if side == LITERT else sys.executable
+        python = self._pythons.get(side, sys.executable)
         words = [python, HERE / "measure.py", side, model, "--threads", threads, "--inferences",
-                 inferences, *(["--store", store] if store is not None else [])]
+                 inferences, "--clock", self._clock, *(["--store", store] if store is not None else [])]
         environment = {**os.environ, "PYTHONPATH": str(self._package)}
-        if side == LITERT:
+        if side != HEARTH:
             environment.pop("PYTHONPATH")
         try:
             done = subprocess.run(list(map(str, words)), capture_output=True, text=True,
@@ -80,12 +85,14 @@ def measure(programs, path, source, threads, arguments, scratch):
     def take(kind, _):
         if kind == COLD:
             shutil.rmtree(store, ignore_errors=True)
-        figures = programs.measure(LITERT if kind == LITERT else HEARTH, path, threads,
+        isHearth = kind in (COLD, WARM)
+        figures = programs.measure(HEARTH if isHearth else kind, path, threads,
                                    0 if kind == COLD else arguments.inferences,
-                                   None if kind == LITERT else store)
+                                   store if isHearth else None)
         row.figures[kind] = best(row.figures.get(kind, {}), figures)
 
-    orders = [(LITERT, COLD, WARM) if number % 2 == 0 else (COLD, WARM, LITERT)
+    peers = (LITERT, OPENVINO) if arguments.openvino else (LITERT,)
+    orders = [(*peers, COLD, WARM) if number % 2 == 0 else (COLD, WARM, *peers)
               for number in range(arguments.rounds)]
     row.failures = comparison.takeTurns(orders, take, f"{row.model}, {threads} thread(s)")
     ratio = row.ratio("inference_ms", WARM)
@@ -115,6 +122,17 @@ def collect(arguments, python):
             if (content := path.read_bytes()) not in contents and not contents.add(content)]
 
 
+def withUnknownBatch(models, folder, python):
+    """(path, where it is from) of the models whose batch may be unknown, written to `folder`."""
+    done = subprocess.run([python, HERE / "unknown_batch.py", folder,
+                           *(path for path, _ in models)], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failure(f"Batches cannot be made unknown: {done.stderr.strip().splitlines()[-1]}")
+    # A folder is named by the number of its model.
+    return [(path, models[int(path.parent.name)][1])
+            for path in map(Path, done.stdout.splitlines())]
+
+
 def parseArguments(words):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -130,6 +148,11 @@ def parseArguments(words):
                         help="folder of the Python package hearth; default: that of the release "
                         "build")
     parser.add_argument("--python", type=Path, help="Python with LiteRT, instead of making one")
+    parser.add_argument("--openvino", action="store_true", help="beside OpenVINO, too")
+    parser.add_argument("--unknown-batch", action="store_true",
+                        help="each model also with a batch that is unknown")
+    parser.add_argument("--clock", choices=["wall", "processor"], default="wall",
+                        help="the time of inferences; default: wall")
     parser.add_argument("--from", dest="stored", type=Path, metavar="FILE",
                         help="figures that --json has written")
     comparison.addReports(parser)
@@ -145,10 +168,16 @@ def measureAll(arguments, about):
     models = collect(arguments, python)
     if not models:
         raise Failure("there is no model")
-    programs = Programs(python, arguments.package)
+    pythons = {LITERT: python}
+    if arguments.openvino:
+        pythons[OPENVINO] = comparison.environmentPython(comparison.CACHE / "openvino-venv",
+                                                         comparison.OPENVINO_WHEEL)
+    programs = Programs(pythons, arguments.package, arguments.clock)
     rows = []
     try:
         with tempfile.TemporaryDirectory(prefix="hearth-models-") as scratch:
+            if arguments.unknown_batch:
+                models += withUnknownBatch(models, scratch, python)
             for path, source in models:
                 for threads in arguments.threads:
                     rows.append(measure(programs, path, source, threads, arguments, Path(scratch)))
@@ -167,7 +196,8 @@ def main(words=None):
             comparison.writeText(arguments.output,
                                  report.text(report.rowsOf(content), content["about"].items()))
             return 0
-        about = comparison.facts(rounds=arguments.rounds)
+        peers = (comparison.PEER_WHEEL, *([comparison.OPENVINO_WHEEL] if arguments.openvino else []))
+        about = comparison.facts(peers, rounds=arguments.rounds, clock=arguments.clock)
         rows = report.worstFirst(measured := measureAll(arguments, about))
         rows += [row for row in measured if row not in rows]
     except (Failure, OSError, ValueError, subprocess.CalledProcessError) as error:

@@ -2,11 +2,12 @@
 """One side of one model in a process of its own: the first result, the memory that it takes, and
 inferences. Prints one JSON object.
 
-usage: measure.py hearth|litert MODEL --threads N --inferences N [--store FOLDER]
+usage: measure.py hearth|litert|openvino MODEL --threads N --inferences N [--store FOLDER]
+                  [--clock wall|processor]
 
 `first_ms` is the time from opening the file to the first result, `memory_mib` and `anonymous_mib`
 what the process has gained by then (all resident pages; those of no file). `inference_ms` is the
-least mean of several rounds. Both sides are called from Python, with inputs that stay where they
+least mean of several rounds, in wall time or in the processor time of all threads. All sides are called from Python, with inputs that stay where they
 are. What loading the libraries costs counts on neither side. A dimension that the file leaves open
 is 1, as in most files the shape for a start has it. Hearth stores what it has packed before the
 process ends, so that the next one starts warm.
@@ -97,29 +98,63 @@ class LiteRtSide:
         return {}
 
 
-def inferenceMs(run, most):
-    start = time.perf_counter()
+class OpenVinoSide:
+    """OpenVINO's CPU device, which computes in float32, as the others do."""
+
+    def __init__(self):
+        import openvino
+        self._openvino = openvino
+
+    def open(self, path, threads):
+        core = self._openvino.Core()
+        model = core.read_model(str(path))
+        shapes = {port: [dimension.get_length() if dimension.is_static else 1
+                         for dimension in port.partial_shape] for port in model.inputs}
+        if any(port.partial_shape.is_dynamic for port in model.inputs):
+            model.reshape(shapes)
+        self._compiled = core.compile_model(model, "CPU", {
+            "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1})
+        self._request = self._compiled.create_infer_request()
+        self.run = self._request.infer
+
+    def write(self, generator):
+        for number in range(len(self._compiled.inputs)):
+            data = self._request.get_input_tensor(number).data
+            data[...] = values(generator, data.shape, data.dtype)
+
+    def about(self):
+        return {}
+
+
+SIDES = {"hearth": HearthSide, "litert": LiteRtSide, "openvino": OpenVinoSide}
+CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
+
+
+def inferenceMs(run, most, clock):
     run()
-    once = time.perf_counter() - start
+    start = clock()
+    run()
+    once = clock() - start
     count = max(3, min(most, int(ROUND_SECONDS / max(once, 1e-7))))
     least = float("inf")
     for _ in range(ROUNDS):
-        start = time.perf_counter()
+        start = clock()
         for _ in range(count):
             run()
-        least = min(least, (time.perf_counter() - start) / count)
+        least = min(least, (clock() - start) / count)
     return 1e3 * least
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("side", choices=["hearth", "litert"])
+    parser.add_argument("side", choices=SIDES)
     parser.add_argument("model", type=Path)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--inferences", type=int, default=2000)
     parser.add_argument("--store", type=Path)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall")
     arguments = parser.parse_args()
-    side = HearthSide(arguments.store) if arguments.side == "hearth" else LiteRtSide()
+    side = SIDES[arguments.side](*([arguments.store] if arguments.side == "hearth" else []))
     generator = np.random.default_rng(1)
     resident, anonymous = memory()
     start = time.perf_counter()
@@ -131,7 +166,8 @@ def main():
     result = {"first_ms": first, "memory_mib": residentThen - resident,
               "anonymous_mib": anonymousThen - anonymous}
     if arguments.inferences:
-        result["inference_ms"] = inferenceMs(side.run, arguments.inferences)
+        result["inference_ms"] = inferenceMs(side.run, arguments.inferences,
+                                             CLOCKS[arguments.clock])
     print(json.dumps({**result, **side.about()}), flush=True)
 
 

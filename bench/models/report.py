@@ -3,7 +3,8 @@
 
 import statistics
 
-HEARTH, LITERT = "hearth", "litert"
+HEARTH, LITERT, OPENVINO = "hearth", "litert", "openvino"
+TITLES = {LITERT: "LiteRT", OPENVINO: "OpenVINO"}
 COLD, WARM = "cold", "warm"
 # Below this time of LiteRT's, the caller's language is a large part of it.
 SMALL_MS = 0.05
@@ -18,16 +19,17 @@ LEAST_MIB = 1
 
 class Row:
     """One model with one number of threads. `figures` has the figures of measure.py: those of
-    Hearth by start, those of LiteRT under LITERT; `failures` has a sentence for each that failed."""
+    Hearth by start, those of a peer under its name; `failures` has a sentence for each that
+    failed."""
 
     def __init__(self, model, source, threads, figures=None, failures=None):
         self.model, self.source, self.threads = model, source, threads
         self.figures = figures or {}
         self.failures = failures or {}
 
-    def ratio(self, quantity, start):
-        """Hearth's figure as a share of LiteRT's; None where one is missing or too small."""
-        own, other = (self.figures.get(side, {}).get(quantity) for side in (start, LITERT))
+    def ratio(self, quantity, start, peer=LITERT):
+        """Hearth's figure as a share of the peer's; None where one is missing or too small."""
+        own, other = (self.figures.get(side, {}).get(quantity) for side in (start, peer))
         if own is None or other is None:
             return None
         if quantity == "memory_mib":
@@ -47,15 +49,15 @@ def rowsOf(content):
     return [Row(**entry) for entry in content["rows"]]
 
 
-def worstFirst(rows, quantity="inference_ms", start=WARM):
+def worstFirst(rows, quantity="inference_ms", start=WARM, peer=LITERT):
     """The rows with a ratio, the worst first."""
-    return sorted((row for row in rows if row.ratio(quantity, start) is not None),
-                  key=lambda row: -row.ratio(quantity, start))
+    return sorted((row for row in rows if row.ratio(quantity, start, peer) is not None),
+                  key=lambda row: -row.ratio(quantity, start, peer))
 
 
-def distribution(rows):
+def distribution(rows, peer=LITERT):
     """Lines of the table of ratios."""
-    lines = ["| hearth / LiteRT | models | median | 9 of 10 below | 19 of 20 below | greatest | "
+    lines = [f"| hearth / {TITLES[peer]} | models | median | 9 of 10 below | 19 of 20 below | greatest | "
              "above 1.0 | above 1.1 |", "|---|---|---|---|---|---|---|---|"]
     for title, quantity, start in QUANTITIES:
         parts = [("", rows)]
@@ -63,7 +65,8 @@ def distribution(rows):
             parts = [(f", {SMALL_MS * 1e3:.0f} µs or more", [row for row in rows if not row.isSmall]),
                      (f", below {SMALL_MS * 1e3:.0f} µs", [row for row in rows if row.isSmall])]
         for words, part in parts:
-            ratios = sorted(row.ratio(quantity, start) for row in worstFirst(part, quantity, start))
+            ratios = sorted(row.ratio(quantity, start, peer)
+                            for row in worstFirst(part, quantity, start, peer))
             if ratios:
                 lines.append(f"| {title}{words} | {len(ratios)} | {statistics.median(ratios):.2f} | "
                              f"{_below(ratios, 0.9):.2f} | {_below(ratios, 0.95):.2f} | "
@@ -77,14 +80,14 @@ def _below(ratios, share):
     return ratios[min(len(ratios) - 1, max(0, round(share * len(ratios)) - 1))]
 
 
-def worst(rows, quantity, start, count=WORST):
-    lines = ["| model | from | hearth | LiteRT | ratio | why it does not start warm |",
+def worst(rows, quantity, start, peer=LITERT, count=WORST):
+    lines = [f"| model | from | hearth | {TITLES[peer]} | ratio | why it does not start warm |",
              "|---|---|---|---|---|---|"]
-    for row in worstFirst(rows, quantity, start)[:count]:
-        own, other = row.figures[start], row.figures[LITERT]
+    for row in worstFirst(rows, quantity, start, peer)[:count]:
+        own, other = row.figures[start], row.figures[peer]
         reason = own.get("reason", "") if own.get("state") == "uncached" else ""
         lines.append(f"| {row.model} | {row.source} | {own[quantity]:.3g} | {other[quantity]:.3g} | "
-                     f"{row.ratio(quantity, start):.2f} | {reason} |")
+                     f"{row.ratio(quantity, start, peer):.2f} | {reason} |")
     return lines
 
 
@@ -105,6 +108,10 @@ def text(rows, about):
             if worstFirst(part, quantity, start):
                 parts.append(f"### {title}, {threads} thread{plural}\n\n" +
                              "\n".join(worst(part, quantity, start)))
+        if worstFirst(chosen, peer=OPENVINO):
+            parts.append(f"### Beside OpenVINO, {threads} thread{plural}\n\n" +
+                         "\n".join(distribution(chosen, OPENVINO)) + "\n\n" +
+                         "\n".join(worst(large, "inference_ms", WARM, OPENVINO)))
     failures = [f"| {row.model} | {row.source} | {side} | {why} |"
                 for row in rows if row.threads == rows[0].threads
                 for side, why in row.failures.items()]

@@ -17,7 +17,7 @@ import compare  # noqa: E402
 import report  # noqa: E402
 import wheels  # noqa: E402
 from comparison import Failure  # noqa: E402
-from report import COLD, LITERT, WARM, Row  # noqa: E402
+from report import COLD, LITERT, OPENVINO, WARM, Row  # noqa: E402
 
 
 def row(name, own, other, **more):
@@ -45,6 +45,14 @@ class ReportTest(unittest.TestCase):
                                    "10 | 9 |")
         self.assertEqual(lines[3], "| inference, below 50 µs | 1 | 3.00 | 3.00 | 3.00 | 3.00 | 1 | "
                                    "1 |")
+
+    def testTheTextHasATableForOpenVinoIfItWasMeasured(self):
+        one = row("one", 3, 1)
+        self.assertNotIn("OpenVINO", report.text([one], []))
+        one.figures[OPENVINO] = {"inference_ms": 2, "first_ms": 1, "memory_mib": 1}
+        text = report.text([one], [])
+        self.assertIn("| hearth / OpenVINO |", text)
+        self.assertIn("| one | somewhere | 3 | 2 | 1.50 |  |", text)
 
     def testTheTextTellsWhatIsWorstAndWhatFailed(self):
         rows = [row("slow", 3, 1, state="uncached", reason="An IF decides."),
@@ -74,8 +82,8 @@ class StubPrograms:
 
 
 class CompareTest(unittest.TestCase):
-    def measure(self, programs):
-        arguments = types.SimpleNamespace(rounds=2, inferences=7)
+    def measure(self, programs, openvino=False):
+        arguments = types.SimpleNamespace(rounds=2, inferences=7, openvino=openvino)
         with tempfile.TemporaryDirectory() as folder, \
                 contextlib.redirect_stderr(io.StringIO()):
             return compare.measure(programs, Path("some.tflite"), "here", 1, arguments,
@@ -91,6 +99,14 @@ class CompareTest(unittest.TestCase):
                          {"first_ms": 5, "memory_mib": 3, "state": "state 5"})
         self.assertEqual(made.figures[LITERT]["first_ms"], 4)
         self.assertEqual(made.failures, {})
+
+    def testOpenVinoTakesATurnIfItIsAskedFor(self):
+        programs = StubPrograms()
+        made = self.measure(programs, openvino=True)
+        self.assertEqual([side for side, _, _ in programs.calls],
+                         ["litert", "openvino", "hearth", "hearth",
+                          "hearth", "hearth", "litert", "openvino"])
+        self.assertEqual(made.ratio("memory_mib", WARM, OPENVINO), 4 / 2)
 
     def testAFailureIsARow(self):
         made = self.measure(StubPrograms(failing=("litert",)))
