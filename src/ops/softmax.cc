@@ -48,7 +48,7 @@ void executeSymmetric16(const OperationContext& context, const SoftmaxParameters
   const Tensor& input = context.inputs[0];
   const int16_t* source = input.as<int16_t>();
   int16_t* target = context.outputs[0].as<int16_t>();
-  const SoftmaxTable table(input.operand->scale, p.beta, input.elementCount());
+  const SoftmaxTable table(input.operand->scale, p.beta);
   const AxisBlocks blocks(input.dimensions, p.axis);
   if (blocks.inner == 1) {
     threads::forRanges(context.threadPool, blocks.outer,

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "ops/fixed_point.h"
 
@@ -14,17 +13,14 @@ namespace hearth::ops {
 
 class SoftmaxTable {
  public:
-  // For rows of numbers in steps of `scale`; `count` is the number of elements in all rows.
-  SoftmaxTable(float scale, float beta, uint64_t count);
+  // For rows of numbers in steps of `scale`.
+  SoftmaxTable(float scale, float beta);
 
   // Results have 15 fraction bits. `result` may be the memory of `row`.
   void apply(std::span<const int16_t> row, std::span<int16_t> result) const;
 
  private:
-  int16_t exponential(int32_t belowHighest) const;
-
-  FixedMultiplier factor_;             // from the input's steps to the table's: 65535 for 10
-  std::vector<int16_t> exponentials_;  // of all distances, if computing them ahead saves time
+  FixedMultiplier factor_;  // from the input's steps to the table's: 65535 for 10
 };
 
 }  // namespace hearth::ops

@@ -33,7 +33,7 @@ class Moments {
 // TFLite defines the soft-max of 16-bit numbers by a table and interpolation.
 void softmaxSymmetric16(const OperationContext& context, const SoftmaxParameters& p) {
   const Tensor& data = context.inputs[0];
-  const SoftmaxTable table(data.operand->scale, p.beta, 0);
+  const SoftmaxTable table(data.operand->scale, p.beta);
   forEachRow(data.dimensions, p.axis, [&](int64_t first, int64_t step, int64_t size) {
     std::vector<int16_t> row;
     for (int64_t i = 0; i < size; ++i) row.push_back(loadAs<int16_t>(data, first + i * step));
