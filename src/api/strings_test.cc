@@ -14,6 +14,7 @@
 
 #include "frontends/tflite/testing/model_writer.h"
 #include "hearth/hearth.hpp"
+#include "ops/testing/sentencepiece_writer.h"
 
 namespace hearth {
 namespace {
@@ -253,6 +254,45 @@ TEST_P(StringsTest, AreSplitAtWhitespace) {
               ElementsAre("one", "two", "three", "", "", "", "v\u00e4", "\u017e", ""));
   EXPECT_THAT(outputs[1].texts, ElementsAre("one", "two", "three", "v\u00e4", "\u017e"));
   EXPECT_THAT(outputs[2].numbers, ElementsAre(0, 3, 3, 5));
+}
+
+// TFSentencepieceTokenizeOp, whose codes become a tensor of rows, as sentence encoders have it.
+TEST_P(StringsTest, AreSegmentedBySentencepiece) {
+  ModelWriter model;
+  const int32_t input = model.addTensor(TensorType::STRING, {3});
+  const std::vector<uint8_t> bytes = ops::smallSentencepieceModel().write();
+  const int32_t pieces =
+      model.addConstantBytes(TensorType::UINT8, {static_cast<int32_t>(bytes.size())}, bytes);
+  const int32_t best = model.ints({0});
+  const int32_t alpha = model.addConstant<float>(TensorType::FLOAT32, {}, {0});
+  const int32_t no = model.addConstantBytes(TensorType::BOOL, {}, {0});
+  const int32_t yes = model.addConstantBytes(TensorType::BOOL, {}, {1});
+  const int32_t codes = model.addTensor(TensorType::INT32, {1});
+  const int32_t splits = model.addTensor(TensorType::INT32, {4});
+  model.addCustom("TFSentencepieceTokenizeOp", {pieces, input, best, alpha, yes, no, no},
+                  {codes, splits});
+  const int32_t any = model.ints({-1, 5});
+  const int32_t padding = model.addConstant<int32_t>(TensorType::INT32, {}, {-1});
+  const int32_t rows = model.addTensor(TensorType::INT32, {1, 5});
+  model.addCustom("RaggedTensorToTensor", {any, codes, padding, splits}, {rows},
+                  tflite::raggedOptions({"ROW_SPLITS"}));
+  model.setArguments({input}, {codes, splits, rows});
+  const std::vector<Output> outputs = run(model, {"ab  b", "", "xyz"});
+  EXPECT_THAT(outputs[0].numbers, ElementsAre(1, 7, 8, 1, 1, 3, 0));
+  EXPECT_THAT(outputs[1].numbers, ElementsAre(0, 3, 4, 7));
+  EXPECT_THAT(outputs[2].shape, ElementsAre(3, 5));
+  EXPECT_THAT(outputs[2].numbers, ElementsAre(1, 7, 8, -1, -1, 1, -1, -1, -1, -1, 1, 3, 0, -1, -1));
+  // The same operator under tensorflow-text's name, with a model that is none.
+  ModelWriter wrong;
+  wrong.addTensor(TensorType::STRING, {1});
+  const int32_t zeros = wrong.addConstantBytes(TensorType::UINT8, {40}, std::vector<uint8_t>(40));
+  const int32_t one = wrong.ints({1});
+  const int32_t off = wrong.addConstantBytes(TensorType::BOOL, {}, {0});
+  wrong.addTensor(TensorType::INT32, {1});
+  wrong.addTensor(TensorType::INT32, {2});
+  wrong.addCustom("TFText>FastSentencepieceTokenize", {zeros, 0, one, one, off, off, off}, {4, 5});
+  wrong.setArguments({0}, {4, 5});
+  EXPECT_THAT(failure(wrong, {"a"}), HasSubstr("none of SentencePiece"));
 }
 
 TEST_P(StringsTest, AreJoinedToNgrams) {

@@ -20,8 +20,8 @@ Status requireConstant(const Signature& signature, size_t index, TypeSet type) {
               signature.describe());
 }
 
-Status requireTensor(const Signature& signature, const graph::Operand& operand) {
-  if (operand.type == OperandType::kTensorString)
+Status requireTensor(const Signature& signature, const graph::Operand& operand, bool takesStrings) {
+  if (operand.type == OperandType::kTensorString && !takesStrings)
     return fail(ErrorCode::kUnsupported,
                 "An argument of {} is {}; operators of the program get no strings.",
                 signature.describe(), graph::describe(operand));
@@ -42,13 +42,13 @@ Status validate(const Signature& signature) {
   HEARTH_TRY(requireConstant(signature, kCustomCodeVersion, OperandType::kInt32));
   if (signature.hasInput(kCustomOptions))
     HEARTH_TRY(requireConstant(signature, kCustomOptions, OperandType::kTensorQuant8Asymm));
-  for (size_t i = kCustomFirstArgument; i < signature.inputCount(); ++i)
-    HEARTH_TRY(requireTensor(signature, signature.input(i)));
-  for (size_t i = 0; i < signature.outputCount(); ++i)
-    HEARTH_TRY(requireTensor(signature, signature.output(i)));
   const std::string_view name = textOf(signature.model(), signature.input(kCustomName));
   const CustomOperator* const custom = findCustomOperator(name);
   if (custom == nullptr) return unknownCustomOperator(name);
+  for (size_t i = kCustomFirstArgument; i < signature.inputCount(); ++i)
+    HEARTH_TRY(requireTensor(signature, signature.input(i), custom->takesStrings()));
+  for (size_t i = 0; i < signature.outputCount(); ++i)
+    HEARTH_TRY(requireTensor(signature, signature.output(i), custom->takesStrings()));
   int32_t version = 0;
   const std::string_view bytes = textOf(signature.model(), signature.input(kCustomVersion));
   std::copy_n(bytes.data(), sizeof version, reinterpret_cast<char*>(&version));

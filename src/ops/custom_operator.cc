@@ -7,6 +7,7 @@
 
 #include "base/immortal.h"
 #include "base/mutex.h"
+#include "ops/sentencepiece_tokenizer.h"
 
 namespace hearth::ops {
 namespace {
@@ -43,7 +44,7 @@ const CustomOperator* findCustomOperator(std::string_view name) {
   Table& known = table();
   const std::lock_guard lock(known.mutex);
   const auto found = known.operators.find(name);
-  return found == known.operators.end() ? nullptr : found->second.get();
+  return found == known.operators.end() ? sentencepieceTokenizer(name) : found->second.get();
 }
 
 std::unexpected<Error> unknownCustomOperator(std::string_view name) {

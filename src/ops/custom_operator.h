@@ -60,6 +60,9 @@ class CustomOperator {
   virtual ~CustomOperator() = default;
   virtual std::string_view name() const = 0;
   virtual int32_t version() const = 0;
+  // Whether its tensors may be of strings. Operators of the program get none: handles mean nothing
+  // outside the library.
+  virtual bool takesStrings() const { return false; }
   // `call` has no tensors. Calls code of the program.
   virtual Result<std::shared_ptr<const CustomNode>> makeNode(const CustomCall& call) const = 0;
 };
@@ -67,7 +70,8 @@ class CustomOperator {
 // Registers an operator for the life of the process. kBadData when its name is empty, longer than
 // 1024 bytes or taken. Thread-safe.
 Status registerCustomOperator(std::unique_ptr<const CustomOperator> custom);
-// Null when no operator has this name. Thread-safe.
+// What the program registered under this name, else what the library has; null for neither.
+// Thread-safe.
 const CustomOperator* findCustomOperator(std::string_view name);
 // The error for a name that findCustomOperator() does not know; it tells the user what to do.
 std::unexpected<Error> unknownCustomOperator(std::string_view name);

@@ -21,7 +21,7 @@ from PIL import Image
 FOLDER = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER.parents[1] / "bench"))
 
-from workloads import tflite_metadata  # noqa: E402
+from workloads import flatbuffer, tflite_metadata  # noqa: E402
 
 
 def manifests():
@@ -396,6 +396,52 @@ def packedStrings():
     yield "backwards", struct.pack("<4i", 2, 18, 17, 18) + b"ab"
 
 
+def trie(strings):
+    """The nodes of a double array of {bytes: number}."""
+    nodes = {0: 0}
+
+    def place(position, prefix):
+        below = [text for text in strings if text.startswith(prefix)]
+        labels = sorted({text[len(prefix)] for text in below if len(text) > len(prefix)})
+        base = 1
+        while base in nodes or any(base ^ label in nodes for label in labels):
+            base += 1
+        nodes[position] |= (position ^ base) << 10 | (0x100 if prefix in below else 0)
+        nodes[base] = 0x80000000 | strings[prefix] if prefix in below else 0
+        nodes.update({base ^ label: label for label in labels})
+        for label in labels:
+            place(base ^ label, prefix + bytes([label]))
+
+    place(0, b"")
+    return [nodes.get(i, 0) for i in range(max(nodes) + 1)]
+
+
+def sentencepieceModels():
+    """Models of SentencePiece: pieces, their scores, and what is replaced before."""
+    pieces = {"\u2581": -2, "a": -3, "b": -3, "ab": -4, "\u2581ab": -5, "abba": -20, "\u00e4": -3}
+
+    def model(**more):
+        fields = {1: flatbuffer.Scalar("i", 1), 2: flatbuffer.Scalar("i", 2), 3: flatbuffer.Scalar("i", 0),
+                  4: flatbuffer.Scalar("f", -30),
+                  6: flatbuffer.Table({0: flatbuffer.Vector(
+                      numpy.uint32, trie({text.encode(): i for i, text in enumerate(pieces)}))}),
+                  7: flatbuffer.Vector(numpy.float32, list(pieces.values())),
+                  8: flatbuffer.Scalar("b", 1), 9: flatbuffer.Scalar("b", 1), 10: flatbuffer.Scalar("b", 1),
+                  11: flatbuffer.Table({0: flatbuffer.Vector(numpy.uint32, trie({b"\t": 0, b"x": 2}))}),
+                  12: flatbuffer.Vector(numpy.int8, numpy.frombuffer(b" \0yz\0", numpy.int8))}
+        fields.update({int(slot[1:]): value for slot, value in more.items()})
+        return flatbuffer.encode(flatbuffer.Table(fields), b"\0\0\0\0", 4)[0]
+
+    yield "small", model()
+    yield "fewer_scores", model(_7=flatbuffer.Vector(numpy.float32, [-1]))
+    yield "other_version", model(_0=flatbuffer.Scalar("b", 1))
+    yield "endless", model(_12=flatbuffer.Vector(numpy.int8, [32] * 300))
+    # A node that is its own child.
+    circle = [1 << 10, 0x80000000] + [0] * 254
+    circle[1 ^ 0x20] = 0x20 | 0x100 | 0x20 << 10
+    yield "circle", model(_11=flatbuffer.Table({0: flatbuffer.Vector(numpy.uint32, circle)}))
+
+
 def main():
     for target, seeds in (("driver_manifest_fuzz", manifests),
                           ("mailbox_fuzz", mailboxes), ("metadata_fuzz", metadata), ("nntv_fuzz", conformanceFiles),
@@ -409,7 +455,8 @@ def main():
                           ("chat_template_fuzz", chatTemplates), ("tokenizer_json_fuzz", tokenizers),
                           ("llm_metadata_fuzz", languageMetadata),
                           ("sentence_piece_fuzz", sentencePieces),
-                          ("packed_strings_fuzz", packedStrings)):
+                          ("packed_strings_fuzz", packedStrings),
+                          ("sentencepiece_model_fuzz", sentencepieceModels)):
         folder = FOLDER / target
         folder.mkdir(exist_ok=True)
         for name, content in seeds():

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Custom operations of which the front end knows nothing but the operator that the program
 // registered under their name.
+#include <algorithm>
 #include <utility>
 
 #include "frontends/tflite/reader/operator_reader.h"
@@ -53,7 +54,11 @@ Status describeOutputs(SubgraphBuilder& builder, const ops::CustomOperator& cust
   call.inputs = arguments;
   call.outputs = results;
   HEARTH_ASSIGN(ops::CustomOutputs said, node->describeOutputs(call));
-  if (said.needsValues) return {};
+  if (said.needsValues) {
+    // What the file says can only hold for one run.
+    for (const uint32_t output : outputs) std::ranges::fill(builder.operand(output).dimensions, 0u);
+    return {};
+  }
   if (said.outputs.size() != outputs.size())
     return fail(ErrorCode::kBadData, "Its operator describes {} outputs of {}.",
                 said.outputs.size(), outputs.size());
