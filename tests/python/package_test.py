@@ -382,6 +382,9 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(run.wait()["probabilities"].argmax(), 2)
         self.assertTrue(run.is_done)
         self.assertIs(run.wait(), run.wait(timeout=0.0))
+        for call in (run.wait, hearth.flush, lambda seconds: self.compiled.run(picture(3), timeout=seconds)):
+            with self.assertRaisesRegex(hearth.errors.InvalidArgument, "timeout is '1'. It needs a number"):
+                call("1")
 
         async def both():
             runs = [self.compiled.create_execution().start(picture(digit)) for digit in (3, 5)]

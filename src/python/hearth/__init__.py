@@ -11,7 +11,7 @@ Every start after the first finds packed weights in a store that all processes s
 buffer protocol: by name, as a sequence, or a single one. Memory of Tensor.empty() is used in place.
 """
 
-from . import _files, _hearth, _methods, errors
+from . import _files, _hearth, _methods, _options, errors
 from ._hearth import Compilation, Device, Execution, Run, Statistics, Tensor
 from ._model import Model, describe_container
 from .errors import Error
@@ -36,7 +36,7 @@ def devices():
 
 def flush(timeout=None):
     """Waits until packed weights are written for the next start."""
-    _hearth._flush(timeout)
+    _hearth._flush(_options.seconds(timeout))
 
 
 def version():

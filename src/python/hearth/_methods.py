@@ -6,6 +6,7 @@ import json
 import operator
 
 from ._hearth import Compilation, Device, Execution, Run, Statistics, Tensor
+from ._options import seconds
 from .errors import InvalidArgument
 
 
@@ -17,7 +18,7 @@ class _Compilation:
     def run(self, inputs=None, *, outputs=None, timeout=None):
         """Runs on an execution of its own, with the initial state, and returns the outputs by name.
         Any number of threads may."""
-        return self._run(inputs, outputs, timeout)
+        return self._run(inputs, outputs, seconds(timeout))
 
     __call__ = run
 
@@ -52,13 +53,13 @@ class _Compilation:
 class _Execution:
     def run(self, inputs=None, *, outputs=None, timeout=None):
         """Runs and returns the outputs by name."""
-        return self._run(inputs, outputs, timeout)
+        return self._run(inputs, outputs, seconds(timeout))
 
     __call__ = run
 
     def start(self, inputs=None, *, outputs=None, timeout=None):
         """Begins a run in a thread of the library."""
-        return self._start(inputs, outputs, timeout)
+        return self._start(inputs, outputs, seconds(timeout))
 
     def reset_state(self):
         """Sets state tensors to their initial values."""
@@ -86,7 +87,7 @@ class _Execution:
 class _Run:
     def wait(self, timeout=None):
         """The outputs by name; None when the run still goes on after `timeout` seconds."""
-        return self._wait(timeout)
+        return self._wait(seconds(timeout))
 
     def __await__(self):
         return asyncio.get_running_loop().run_in_executor(None, self.wait).__await__()

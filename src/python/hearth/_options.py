@@ -3,6 +3,7 @@
 
 import collections.abc
 import inspect
+import numbers
 import operator
 import os
 
@@ -30,6 +31,13 @@ def _shapes(given):
         raise InvalidArgument(f"shapes is {given!r}. It maps names of inputs to shapes, for instance "
                               "{'image': (4, 224, 224, 3)}.")
     return {name: _shape(name, shape) for name, shape in given.items()}
+
+
+def seconds(timeout):
+    """A time limit as the library's module takes it; None for none."""
+    if timeout is None or isinstance(timeout, numbers.Real):
+        return timeout
+    raise InvalidArgument(f"timeout is {timeout!r}. It needs a number of seconds.")
 
 
 def native(options):
