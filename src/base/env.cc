@@ -29,6 +29,10 @@ constexpr EnvVariable kTable[] = {
     {Env::kDriverHosts, "HEARTH_DRIVER_HOSTS", EnvKind::kString, "",
      "Devices whose drivers are in other processes, as DEVICE=spawn, DEVICE=spawn:/PROGRAM or "
      "DEVICE=/SOCKET, separated by commas."},
+    {Env::kVulkanDevice, "HEARTH_VULKAN_DEVICE", EnvKind::kString, "",
+     "Part of the name of the GPU that the device vulkan-gpu is; an implementation of Vulkan on "
+     "the "
+     "CPU is taken only if it is named here."},
     {Env::kListenFds, "LISTEN_FDS", EnvKind::kInteger, "0",
      "How many sockets the service manager hands to hearth serve.", "", 0, 1024},
     {Env::kListenPid, "LISTEN_PID", EnvKind::kInteger, "0", "The process that LISTEN_FDS is for.",

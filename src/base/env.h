@@ -22,6 +22,7 @@ enum class Env {
   kTuning,
   kDriverPath,
   kDriverHosts,
+  kVulkanDevice,
   kListenFds,
   kListenPid,
   kNotifySocket,

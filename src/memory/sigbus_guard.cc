@@ -38,9 +38,9 @@ constinit std::atomic<uint64_t> losses = 0;
 // the ForkGate that they belong to.
 constinit std::atomic<uint32_t> uncounted = 0;
 constinit std::atomic<uint32_t> generation = 0;
-uintptr_t pageSize = 0;    // set before the first range is watched
-size_t firstFree = 0;      // all slots before it are taken; guarded by slotMutex
-size_t watchedRanges = 0;  // of files; guarded by slotMutex
+uintptr_t watchedPageSize = 0;  // set before the first range is watched
+size_t firstFree = 0;           // all slots before it are taken; guarded by slotMutex
+size_t watchedRanges = 0;       // of files; guarded by slotMutex
 constinit base::Mutex slotMutex;
 
 // What SIGBUS meant when our handler was installed. Entries are only added, since running handlers
@@ -96,8 +96,8 @@ bool replace(uintptr_t address) {
     if (address < begin || address >= end) continue;
     // The slot may have been given to another range meanwhile.
     if (slot.end.load(std::memory_order_relaxed) != end) continue;
-    const uintptr_t page = address / pageSize * pageSize;
-    const uintptr_t stop = (end + pageSize - 1) / pageSize * pageSize;
+    const uintptr_t page = address / watchedPageSize * watchedPageSize;
+    const uintptr_t stop = (end + watchedPageSize - 1) / watchedPageSize * watchedPageSize;
     // Writable, since the range may be. Nobody is to see what is written there.
     if (::mmap(reinterpret_cast<void*>(page), stop - page, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
@@ -214,7 +214,7 @@ void install() {
   static_cast<void>(isRegistered);
   struct sigaction found{};
   if (::sigaction(SIGBUS, nullptr, &found) != 0 || isOurs(found)) return;
-  pageSize = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  watchedPageSize = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const int index = findPrevious(found);
   if (index < 0)
     return base::logWarn(

@@ -2,16 +2,12 @@
 #include <algorithm>
 
 #include "drivers/cpu/plan/plan.h"
+#include "memory/arena.h"
 
 namespace hearth::cpu {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-
-struct Interval {
-  ValueId value;
-  uint64_t bytes;
-};
 
 void findLiveRanges(Plan* plan) {
   for (Value& value : plan->values) value.firstNode = value.lastNode = -1;
@@ -56,50 +52,26 @@ void shareInPlace(Plan* plan) {
 Status planArena(Plan* plan, uint64_t limit) {
   findLiveRanges(plan);
   shareInPlace(plan);
-  std::vector<Interval> intervals;
+  std::vector<ValueId> roots;
+  std::vector<memory::ArenaBlock> blocks;
   for (ValueId id = 0; id < plan->values.size(); ++id) {
     const Value& value = plan->values[id];
     if (value.place != Value::Place::kArena || value.root != id || value.firstNode < 0) continue;
     const uint64_t bytes =
         (value.bytes + kReadSlack + value.writeSlack + kAlignment - 1) / kAlignment * kAlignment;
-    intervals.push_back({id, bytes});
+    roots.push_back(id);
+    blocks.push_back({bytes, value.firstNode, value.lastNode});
   }
-  // Largest first, each into the tightest gap between the values that live at the same time.
-  std::stable_sort(intervals.begin(), intervals.end(),
-                   [](const Interval& a, const Interval& b) { return a.bytes > b.bytes; });
-  std::vector<Interval> placed;
-  plan->arenaBytes = 0;
-  std::vector<std::pair<uint64_t, uint64_t>> live;
-  for (const Interval& interval : intervals) {
-    Value& value = plan->values[interval.value];
-    live.clear();
-    for (const Interval& other : placed) {
-      const Value& neighbour = plan->values[other.value];
-      if (neighbour.firstNode <= value.lastNode && value.firstNode <= neighbour.lastNode)
-        live.emplace_back(neighbour.arenaOffset, neighbour.arenaOffset + other.bytes);
-    }
-    std::sort(live.begin(), live.end());
-    uint64_t best = UINT64_MAX;
-    uint64_t bestGap = UINT64_MAX;
-    uint64_t cursor = 0;
-    for (const auto& [begin, end] : live) {
-      if (begin > cursor && begin - cursor >= interval.bytes && begin - cursor < bestGap) {
-        bestGap = begin - cursor;
-        best = cursor;
-      }
-      cursor = std::max(cursor, end);
-    }
-    value.arenaOffset = best == UINT64_MAX ? cursor : best;
-    uint64_t end;
-    const bool isTooFar = __builtin_add_overflow(value.arenaOffset, interval.bytes, &end);
-    if (isTooFar || (limit != 0 && end > limit))
-      return fail(ErrorCode::kOutOfMemory,
-                  "The activations need more than the limit of {} bytes; the tensor \"{}\" of {} "
-                  "bytes does not fit.",
-                  limit, value.name, value.bytes);
-    plan->arenaBytes = std::max(plan->arenaBytes, end);
-    placed.push_back(interval);
+  const auto bytes = memory::placeBlocks(blocks, limit);
+  if (!bytes) {
+    const Value& value = plan->values[roots[bytes.error()]];
+    return fail(ErrorCode::kOutOfMemory,
+                "The activations need more than the limit of {} bytes; the tensor \"{}\" of {} "
+                "bytes does not fit.",
+                limit, value.name, value.bytes);
   }
+  plan->arenaBytes = *bytes;
+  for (size_t i = 0; i < roots.size(); ++i) plan->values[roots[i]].arenaOffset = blocks[i].offset;
   return {};
 }
 

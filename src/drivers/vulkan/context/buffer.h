@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <volk.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "base/result.h"
+#include "drivers/vulkan/context/gpu.h"
+
+namespace hearth::vulkan {
+
+// A buffer with memory of its own, for shaders and copies. Not thread-safe. It must not be
+// destroyed while commands use it. Of a lost device, which may still be using it, nothing is freed.
+class Buffer {
+ public:
+  enum class Kind {
+    kDevice,    // fast for the GPU; the host may not see it
+    kUpload,    // the host writes, the GPU reads
+    kDownload,  // the GPU writes, the host reads
+  };
+
+  // `bytes` is at least 1. Errors: kResourceExhaustedTransient without room, also in the budget of
+  // the calling thread (memory/budget.h); kResourceExhaustedPersistent above the device's limit.
+  static Result<std::unique_ptr<Buffer>> create(std::shared_ptr<Gpu> gpu, uint64_t bytes,
+                                                Kind kind);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  VkBuffer handle() const { return buffer_; }
+  uint64_t bytes() const { return bytes_; }
+  // Where the host sees it; null for kDevice.
+  uint8_t* data() const { return data_; }
+
+ private:
+  explicit Buffer(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+  Status allocate(uint64_t bytes, Kind kind);
+
+  std::shared_ptr<Gpu> gpu_;
+  std::shared_ptr<void> room_;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+  uint64_t bytes_ = 0;
+  uint8_t* data_ = nullptr;
+};
+
+}  // namespace hearth::vulkan

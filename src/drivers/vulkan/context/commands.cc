@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/vulkan/context/commands.h"
+
+namespace hearth::vulkan {
+
+Result<std::unique_ptr<Commands>> Commands::create(std::shared_ptr<Gpu> gpu) {
+  std::unique_ptr<Commands> commands(new Commands(std::move(gpu)));
+  HEARTH_TRY(commands->allocate());
+  return commands;
+}
+
+Status Commands::allocate() {
+  const VolkDeviceTable& vk = gpu_->functions();
+  VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  pool.queueFamilyIndex = gpu_->queueFamily();
+  HEARTH_TRY(checkResult(vk.vkCreateCommandPool(gpu_->device(), &pool, nullptr, &pool_),
+                         "vkCreateCommandPool"));
+  VkCommandBufferAllocateInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  info.commandPool = pool_;
+  info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  info.commandBufferCount = 1;
+  HEARTH_TRY(checkResult(vk.vkAllocateCommandBuffers(gpu_->device(), &info, &buffer_),
+                         "vkAllocateCommandBuffers"));
+  const VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  return checkResult(vk.vkCreateFence(gpu_->device(), &fence, nullptr, &fence_), "vkCreateFence");
+}
+
+Commands::~Commands() {
+  if (gpu_->isLost()) return;
+  const VolkDeviceTable& vk = gpu_->functions();
+  vk.vkDestroyFence(gpu_->device(), fence_, nullptr);
+  vk.vkDestroyCommandPool(gpu_->device(), pool_, nullptr);
+}
+
+Status Commands::begin() {
+  const VolkDeviceTable& vk = gpu_->functions();
+  HEARTH_TRY(checkResult(vk.vkResetCommandPool(gpu_->device(), pool_, 0), "vkResetCommandPool"));
+  const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+  return checkResult(vk.vkBeginCommandBuffer(buffer_, &info), "vkBeginCommandBuffer");
+}
+
+Status Commands::end() {
+  return checkResult(gpu_->functions().vkEndCommandBuffer(buffer_), "vkEndCommandBuffer");
+}
+
+void Commands::barrier() {
+  VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                          VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
+                          VK_ACCESS_HOST_READ_BIT;
+  constexpr VkPipelineStageFlags kWork =
+      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  gpu_->functions().vkCmdPipelineBarrier(buffer_, kWork, kWork | VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
+                                         &barrier, 0, nullptr, 0, nullptr);
+}
+
+Status Commands::run() {
+  HEARTH_TRY(
+      checkResult(gpu_->functions().vkResetFences(gpu_->device(), 1, &fence_), "vkResetFences"));
+  HEARTH_TRY(gpu_->submit(buffer_, fence_));
+  return gpu_->wait(fence_);
+}
+
+}  // namespace hearth::vulkan

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// One physical device of Vulkan, opened: its logical device, its queue and what it can do.
+#pragma once
+
+#include <volk.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/deadline.h"
+#include "base/mutex.h"
+#include "base/result.h"
+
+namespace hearth::vulkan {
+
+// Which physical device to open, and how.
+struct GpuOptions {
+  // Part of the device's name, in any case of letters. Empty: the first discrete GPU, else the
+  // first integrated or virtual one. An implementation on the CPU is opened only if this names it.
+  std::string wanted;
+  // For tests: gets the messages of the validation layer, which is then loaded. Called on any
+  // thread.
+  std::function<void(const char*)> onValidationMessage;
+};
+
+// What a device can do, as far as the driver asks.
+struct GpuFacts {
+  std::string name;           // as the device says
+  std::string driverVersion;  // as people write it: name of the driver and its version
+  VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+  bool has8BitStorage = false;
+  bool has16BitStorage = false;
+  uint64_t maxBufferRange = 0;  // bytes of one tensor
+  uint64_t maxAllocation = 0;   // bytes of one piece of memory
+  uint64_t rangeAlignment = 1;  // of the place of a tensor in a buffer
+  uint32_t maxGroups[3] = {};   // work groups of a dispatch
+  VkPhysicalDeviceMemoryProperties memory{};
+};
+
+// kResourceExhaustedTransient for an exhausted memory, kDeadObject for a lost device, kOpFailed for
+// any other failure of the Vulkan function `call`.
+Status checkResult(VkResult result, const char* call);
+
+// Thread-safe. The functions of `functions()` are for one thread at a time where Vulkan says so of
+// their objects; the queue is used by submit() only.
+class Gpu {
+ public:
+  // Errors: kUnavailableDevice, with a sentence that says what is missing, where there is no Vulkan
+  // or no device to open.
+  static Result<std::shared_ptr<Gpu>> open(const GpuOptions& options);
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  const GpuFacts& facts() const { return facts_; }
+  VkDevice device() const { return device_; }
+  uint32_t queueFamily() const { return queueFamily_; }
+
+  // The functions of the device. Tests put others in their place, before any other thread has it.
+  const VolkDeviceTable& functions() const { return functions_; }
+  VolkDeviceTable& functionsForTest() { return functions_; }
+
+  // A memory type among `allowed` (a bit for each) that has the properties `required`, and those of
+  // `preferred` if there is one. kResourceExhaustedPersistent if there is none.
+  Result<uint32_t> memoryType(uint32_t allowed, VkMemoryPropertyFlags required,
+                              VkMemoryPropertyFlags preferred) const;
+
+  // Hands the commands to the queue; `fence` is signalled when they have run. kDeadObject if the
+  // device is lost or belongs to the parent of this process.
+  Status submit(VkCommandBuffer commands, VkFence fence);
+  // Waits for at most kLongestWait. An error means that the commands may still be running, and what
+  // they use must not be freed: kDeadObject.
+  Status wait(VkFence fence);
+
+  // Whether the device has failed or hung: nothing that was made on it is of use any more.
+  bool isLost() const { return isLost_.load(std::memory_order_relaxed); }
+
+ private:
+  Gpu() = default;
+  Status createInstance(const GpuOptions& options);
+  Status choosePhysicalDevice(const std::string& wanted);
+  void readFacts();
+  Status createDevice();
+  Status noteLoss(Status status);
+
+  VkInstance instance_ = VK_NULL_HANDLE;
+  // Of this instance: those of volk are of the instance that was made last.
+  PFN_vkDestroyInstance destroyInstance_ = nullptr;
+  PFN_vkDestroyDebugUtilsMessengerEXT destroyMessenger_ = nullptr;
+  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+  std::function<void(const char*)> onValidationMessage_;
+  VkPhysicalDevice physical_ = VK_NULL_HANDLE;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  uint32_t queueFamily_ = 0;
+  GpuFacts facts_;
+  VolkDeviceTable functions_{};
+  base::Mutex queueMutex_;
+  std::atomic<bool> isLost_ = false;
+  int64_t process_ = 0;  // that has opened it
+};
+
+}  // namespace hearth::vulkan

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and fully connected layers.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "drivers/vulkan/lowering/lowering.h"
+#include "ops/conv_2d.h"
+#include "ops/fully_connected.h"
+
+namespace hearth::vulkan {
+namespace {
+
+using graph::OperandType;
+
+// The elements of one side of the square of outputs that a work group computes.
+constexpr uint32_t kTile = 32;
+
+uint32_t tiles(uint64_t count) {
+  return static_cast<uint32_t>((count + kTile - 1) / kTile);
+}
+
+bool isQuantizedLayer(const LoweringContext& context) {
+  return graph::isQuantized(context.input(0).type());
+}
+
+// "convolution.f32", "convolution.u8i8": the types of data and weights.
+Result<std::string> shaderOf(const LoweringContext& context, const char* name) {
+  const OperandType data = context.input(0).type();
+  const OperandType weights = context.input(1).type();
+  const auto unsupported = [&] {
+    return fail(ErrorCode::kUnsupported, "The GPU driver has no {} of {} with weights of {}.",
+                graph::nameOf(context.operation().operation->type), graph::nameOf(data),
+                graph::nameOf(weights));
+  };
+  HEARTH_ASSIGN(const std::string suffix, context.numberSuffix(data));
+  if (context.output(0).type() != data) return unsupported();
+  if (!isQuantizedLayer(context)) {
+    if (weights != data) return unsupported();
+    if (context.operation().hasInput(2) && context.input(2).type() != data) return unsupported();
+    return std::string(name) + "." + suffix;
+  }
+  if (context.operation().hasInput(2) && context.input(2).type() != OperandType::kTensorInt32)
+    return unsupported();
+  const bool isSigned = weights == OperandType::kTensorQuant8AsymmSigned ||
+                        weights == OperandType::kTensorQuant8Symm ||
+                        weights == OperandType::kTensorQuant8SymmPerChannel;
+  if (!isSigned && weights != OperandType::kTensorQuant8Asymm) return unsupported();
+  return std::string(name) + "." + suffix + (isSigned ? "i8" : "u8");
+}
+
+// For each output channel the factor of its sums, as requantize.glsl has it: mantissa and exponent
+// of a double. It is computed as the reference kernels compute it.
+std::vector<uint8_t> factorsOf(const graph::Operand& data, const graph::Operand& weights,
+                               const graph::Operand& output, uint32_t channels) {
+  const double ratio = data.scale / double{output.scale};
+  std::vector<uint32_t> words;
+  words.reserve(size_t{channels} * 3);
+  for (uint32_t channel = 0; channel < channels; ++channel) {
+    const double scale =
+        weights.perChannel.scales.empty() ? weights.scale : weights.perChannel.scales[channel];
+    int exponent = 0;
+    const double fraction = std::frexp(ratio * scale, &exponent);
+    constexpr int kMantissaBits = 53;
+    const auto mantissa = static_cast<uint64_t>(std::ldexp(fraction, kMantissaBits));
+    words.push_back(static_cast<uint32_t>(mantissa));
+    words.push_back(static_cast<uint32_t>(mantissa >> 32));
+    words.push_back(bitsOf(exponent - kMantissaBits));
+  }
+  std::vector<uint8_t> bytes(words.size() * sizeof(uint32_t));
+  std::memcpy(bytes.data(), words.data(), bytes.size());
+  return bytes;
+}
+
+// The shape of a layer, as its shaders take it.
+struct Layer {
+  ops::ImageShape input, output;
+  ops::Window2d window;
+  bool isNchw = false;
+  uint32_t groupInputs = 0;
+  uint32_t groupOutputs = 0;
+  ops::FusedActivation activation = ops::FusedActivation::kNone;
+};
+
+Result<Dispatch> dispatchOf(LoweringContext& context, const char* shader, const Layer& layer) {
+  Dispatch dispatch;
+  HEARTH_ASSIGN(dispatch.shader, shaderOf(context, shader));
+  const graph::Operand& data = *context.input(0).operand;
+  const graph::Operand& weights = *context.input(1).operand;
+  const graph::Operand& output = *context.output(0).operand;
+  const bool hasBias = context.operation().hasInput(2);
+  // A binding without use has to have a buffer, too.
+  dispatch.bindings = {{context.inputTensor(0)},
+                       {context.inputTensor(1)},
+                       {context.inputTensor(hasBias ? 2 : 1)},
+                       {context.outputTensor(0), true}};
+  if (isQuantizedLayer(context)) {
+    const uint32_t channels = layer.output.channels;
+    dispatch.bindings.push_back({context.addConstant(
+        uint64_t{channels} * 12,
+        [&data, &weights, &output, channels]() -> Result<std::vector<uint8_t>> {
+          return factorsOf(data, weights, output, channels);
+        })});
+  }
+  const ops::Window2d& w = layer.window;
+  const ops::ImageLayout from(layer.input, layer.isNchw);
+  const ops::ImageLayout to(layer.output, layer.isNchw);
+  const auto step = [](size_t elements) {
+    return static_cast<uint32_t>(elements);
+  };
+  const auto [lowest, highest] = activationLimits(layer.activation, output);
+  dispatch.parameters = {layer.output.height,
+                         layer.output.width,
+                         layer.output.batches,
+                         layer.input.height,
+                         layer.input.width,
+                         layer.groupInputs,
+                         layer.groupOutputs,
+                         bitsOf(w.filterHeight),
+                         bitsOf(w.filterWidth),
+                         bitsOf(w.strideHeight),
+                         bitsOf(w.strideWidth),
+                         bitsOf(w.dilationHeight),
+                         bitsOf(w.dilationWidth),
+                         bitsOf(w.padding.top),
+                         bitsOf(w.padding.left),
+                         step(from.batchStride),
+                         step(from.rowStride),
+                         step(from.columnStride),
+                         step(from.channelStride),
+                         step(to.batchStride),
+                         step(to.rowStride),
+                         step(to.columnStride),
+                         step(to.channelStride),
+                         hasBias ? 1u : 0u,
+                         lowest,
+                         highest,
+                         bitsOf(data.zeroPoint),
+                         bitsOf(weights.zeroPoint),
+                         bitsOf(output.zeroPoint)};
+  return dispatch;
+}
+
+Status addProduct(LoweringContext& context, const Layer& layer, uint32_t groups) {
+  HEARTH_ASSIGN(Dispatch dispatch, dispatchOf(context, "convolution", layer));
+  const uint64_t places = uint64_t{layer.output.batches} * layer.output.height * layer.output.width;
+  dispatch.groups = {tiles(places), tiles(layer.groupOutputs), groups};
+  return context.add(std::move(dispatch));
+}
+
+Layer layerOf(const ops::Conv2dParameters& p) {
+  return {p.input,     p.output, p.window, p.isNchw, p.groupInputChannels, p.groupOutputChannels,
+          p.activation};
+}
+
+}  // namespace
+
+Status lowerConvolution(LoweringContext& context) {
+  const bool isGrouped = context.operation().operation->type == ops::OperationType::kGroupedConv2d;
+  HEARTH_ASSIGN(const ops::Conv2dParameters parameters,
+                isGrouped ? ops::parseGroupedConv2d(context.operation())
+                          : ops::parseConv2d(context.operation()));
+  return addProduct(context, layerOf(parameters), parameters.groups);
+}
+
+Status lowerDepthwiseConvolution(LoweringContext& context) {
+  HEARTH_ASSIGN(const ops::Conv2dParameters parameters,
+                ops::parseDepthwiseConv2d(context.operation()));
+  Layer layer = layerOf(parameters);
+  layer.groupInputs = parameters.input.channels;
+  HEARTH_ASSIGN(Dispatch dispatch, dispatchOf(context, "depthwise", layer));
+  return context.addRow(std::move(dispatch), context.output(0).elementCount());
+}
+
+// A convolution over images of one place.
+Status lowerFullyConnected(LoweringContext& context) {
+  HEARTH_ASSIGN(const ops::FullyConnectedParameters parameters,
+                ops::parseFullyConnected(context.operation()));
+  if (context.operation().hasInput(4))
+    return fail(ErrorCode::kUnsupported,
+                "The GPU driver has no FULLY_CONNECTED with scales for runs of weights.");
+  Layer layer;
+  layer.input = {parameters.batches, 1, 1, parameters.inputSize};
+  layer.output = {parameters.batches, 1, 1, parameters.units};
+  layer.groupInputs = parameters.inputSize;
+  layer.groupOutputs = parameters.units;
+  layer.activation = parameters.activation;
+  return addProduct(context, layer, 1);
+}
+
+}  // namespace hearth::vulkan

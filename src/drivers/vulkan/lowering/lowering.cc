@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/vulkan/lowering/lowering.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ops/activation.h"
+
+namespace hearth::vulkan {
+namespace {
+
+using ops::OperationType;
+
+// The invocations of a work group of shaders that compute rows of elements (types.glsl).
+constexpr uint64_t kRowGroup = 64;
+
+}  // namespace
+
+TensorId LoweringContext::addConstant(uint64_t bytes,
+                                      std::function<Result<std::vector<uint8_t>>()> make) {
+  PlannedTensor tensor;
+  tensor.place = PlannedTensor::Place::kConstants;
+  tensor.bytes = bytes;
+  tensor.root = static_cast<TensorId>(plan_->tensors.size());
+  tensor.make = std::move(make);
+  plan_->tensors.push_back(std::move(tensor));
+  return plan_->tensors.back().root;
+}
+
+Status LoweringContext::add(Dispatch dispatch) {
+  for (size_t i = 0; i < dispatch.groups.size(); ++i)
+    if (dispatch.groups[i] > facts_.maxGroups[i])
+      return fail(ErrorCode::kUnsupported,
+                  "{} needs {} work groups along one side, the GPU has {}.", operation_.describe(),
+                  dispatch.groups[i], facts_.maxGroups[i]);
+  plan_->dispatches.push_back(std::move(dispatch));
+  return {};
+}
+
+Status LoweringContext::addRow(Dispatch dispatch, uint64_t count) {
+  const uint64_t groups = (count + kRowGroup - 1) / kRowGroup;
+  const uint64_t across = std::min<uint64_t>(groups, facts_.maxGroups[0]);
+  dispatch.groups = {static_cast<uint32_t>(across),
+                     static_cast<uint32_t>((groups + across - 1) / across), 1};
+  return add(std::move(dispatch));
+}
+
+void LoweringContext::alias() {
+  plan_->tensors[outputs_[0]].root = inputs_[0];
+}
+
+Lowering findLowering(OperationType type) {
+  switch (type) {
+    case OperationType::kConv2d:
+    case OperationType::kGroupedConv2d:
+      return lowerConvolution;
+    case OperationType::kDepthwiseConv2d:
+      return lowerDepthwiseConvolution;
+    case OperationType::kFullyConnected:
+      return lowerFullyConnected;
+    case OperationType::kAdd:
+    case OperationType::kSub:
+    case OperationType::kMul:
+    case OperationType::kDiv:
+    case OperationType::kMaximum:
+    case OperationType::kMinimum:
+    case OperationType::kSquaredDifference:
+    case OperationType::kPrelu:
+    case OperationType::kPow:
+      return lowerBinary;
+    case OperationType::kRelu:
+    case OperationType::kRelu1:
+    case OperationType::kRelu6:
+    case OperationType::kRelu0To1:
+    case OperationType::kLogistic:
+    case OperationType::kTanh:
+    case OperationType::kHardSwish:
+    case OperationType::kElu:
+    case OperationType::kExp:
+    case OperationType::kLog:
+    case OperationType::kSqrt:
+    case OperationType::kRsqrt:
+    case OperationType::kAbs:
+    case OperationType::kNeg:
+    case OperationType::kFloor:
+    case OperationType::kSin:
+    case OperationType::kCos:
+      return lowerUnary;
+    case OperationType::kConcatenation:
+      return lowerConcatenation;
+    case OperationType::kPad:
+    case OperationType::kPadV2:
+      return lowerPad;
+    case OperationType::kReshape:
+    case OperationType::kSqueeze:
+    case OperationType::kExpandDims:
+      return lowerReshape;
+    case OperationType::kAveragePool2d:
+    case OperationType::kMaxPool2d:
+    case OperationType::kL2Pool2d:
+      return lowerPool;
+    case OperationType::kSoftmax:
+    case OperationType::kLogSoftmax:
+      return lowerSoftmax;
+    default:
+      return nullptr;
+  }
+}
+
+Result<std::string> LoweringContext::numberSuffix(ops::OperandType type) const {
+  using graph::OperandType;
+  const bool isByte =
+      type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned;
+  if (type == OperandType::kTensorFloat32) return "f32";
+  if (type == OperandType::kTensorFloat16 && facts_.has16BitStorage) return "f16";
+  if (isByte && facts_.has8BitStorage) return type == OperandType::kTensorQuant8Asymm ? "u8" : "i8";
+  return fail(ErrorCode::kUnsupported, "The GPU driver has no {} of {}.",
+              graph::nameOf(operation_.operation->type), graph::nameOf(type));
+}
+
+Result<std::string> LoweringContext::bitsSuffix(size_t elementBytes) const {
+  if (elementBytes == 1 && facts_.has8BitStorage) return "bits8";
+  if (elementBytes == 2 && facts_.has16BitStorage) return "bits16";
+  if (elementBytes == 4) return "bits32";
+  return fail(ErrorCode::kUnsupported, "The GPU driver has no {} of elements of {} bytes.",
+              graph::nameOf(operation_.operation->type), elementBytes);
+}
+
+std::array<uint32_t, 2> activationLimits(ops::FusedActivation activation,
+                                         const graph::Operand& output) {
+  if (graph::isQuantized(output.type)) {
+    const ops::QuantizedRange range = ops::quantizedActivationRange(activation, output);
+    return {bitsOf(range.lowest), bitsOf(range.highest)};
+  }
+  const ops::ActivationRange range = ops::activationRange(activation);
+  return {bitsOf(range.lowest), bitsOf(range.highest)};
+}
+
+}  // namespace hearth::vulkan

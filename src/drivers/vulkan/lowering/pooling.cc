@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/pool_2d.h"
+
+#include <utility>
+
+#include "drivers/vulkan/lowering/lowering.h"
+
+namespace hearth::vulkan {
+namespace {
+
+// The constant 0 of pool.comp.
+enum class PoolKind : uint32_t { kAverage, kMaximum, kRootMeanSquare };
+
+PoolKind kindOf(ops::OperationType type) {
+  if (type == ops::OperationType::kAveragePool2d) return PoolKind::kAverage;
+  return type == ops::OperationType::kMaxPool2d ? PoolKind::kMaximum : PoolKind::kRootMeanSquare;
+}
+
+}  // namespace
+
+Status lowerPool(LoweringContext& context) {
+  HEARTH_ASSIGN(const ops::Pool2dParameters p, ops::parsePool2d(context.operation()));
+  HEARTH_ASSIGN(const std::string suffix, context.numberSuffix(context.input(0).type()));
+  Dispatch dispatch;
+  dispatch.shader = "pool." + suffix;
+  dispatch.constant = std::to_underlying(kindOf(context.operation().operation->type));
+  dispatch.bindings = {{context.inputTensor(0)}, {context.outputTensor(0), true}};
+  const ops::Window2d& w = p.window;
+  const ops::ImageLayout from(p.input, p.isNchw);
+  const ops::ImageLayout to(p.output, p.isNchw);
+  const auto step = [](size_t elements) {
+    return static_cast<uint32_t>(elements);
+  };
+  const auto [lowest, highest] = activationLimits(p.activation, *context.output(0).operand);
+  dispatch.parameters = {p.output.batches,
+                         p.output.height,
+                         p.output.width,
+                         p.output.channels,
+                         p.input.height,
+                         p.input.width,
+                         bitsOf(w.filterHeight),
+                         bitsOf(w.filterWidth),
+                         bitsOf(w.strideHeight),
+                         bitsOf(w.strideWidth),
+                         bitsOf(w.padding.top),
+                         bitsOf(w.padding.left),
+                         step(from.batchStride),
+                         step(from.rowStride),
+                         step(from.columnStride),
+                         step(from.channelStride),
+                         step(to.batchStride),
+                         step(to.rowStride),
+                         step(to.columnStride),
+                         step(to.channelStride),
+                         lowest,
+                         highest};
+  return context.addRow(std::move(dispatch), context.output(0).elementCount());
+}
+
+}  // namespace hearth::vulkan

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/result.h"
+#include "drivers/vulkan/context/buffer.h"
+#include "drivers/vulkan/context/gpu.h"
+#include "drivers/vulkan/context/pipelines.h"
+#include "drivers/vulkan/plan/plan.h"
+#include "drivers/vulkan/run_context.h"
+#include "graph/model.h"
+#include "hal/device.h"
+
+namespace hearth::vulkan {
+
+// An opened GPU and what is compiled for it.
+struct OpenGpu {
+  std::shared_ptr<Gpu> gpu;
+  std::shared_ptr<Pipelines> pipelines;
+};
+
+// A model whose constants lie on the GPU and whose pipelines are compiled. See hal::PreparedModel.
+class VulkanPreparedModel final : public hal::PreparedModel,
+                                  public std::enable_shared_from_this<VulkanPreparedModel> {
+ public:
+  // The model has passed graph::validate() and ops::validateOperations(). Errors as buildPlan() and
+  // RunContext::create(); kOpFailed if constants were lost meanwhile.
+  static Result<std::shared_ptr<VulkanPreparedModel>> create(
+      OpenGpu open, std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options);
+
+  Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
+  hal::StartReport startReport() const override;
+
+  const Plan& plan() const { return plan_; }
+  // Memory to run in: one that no execution has, or a new one. Given back when the execution is
+  // done with it.
+  Result<std::unique_ptr<RunContext>> takeContext();
+  void giveContext(std::unique_ptr<RunContext> context);
+
+ private:
+  VulkanPreparedModel(OpenGpu open, std::shared_ptr<const graph::Model> model)
+      : open_(std::move(open)), model_(std::move(model)) {}
+  Status uploadConstants();
+
+  OpenGpu open_;
+  std::shared_ptr<const graph::Model> model_;
+  Plan plan_;
+  std::unique_ptr<Buffer> constants_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<RunContext>> idle_;
+};
+
+}  // namespace hearth::vulkan

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/vulkan/vulkan_device.h"
+
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/env.h"
+#include "drivers/vulkan/lowering/plan_builder.h"
+#include "drivers/vulkan/prepared_model.h"
+#include "graph/validated_model.h"
+#include "hal/operation_check.h"
+#include "hal/request_check.h"
+#include "ops/operation.h"
+
+namespace hearth::vulkan {
+namespace {
+
+Result<OpenGpu> openGpu(const GpuOptions& options) {
+  OpenGpu open;
+  HEARTH_ASSIGN(open.gpu, Gpu::open(options));
+  HEARTH_ASSIGN(open.pipelines, Pipelines::create(open.gpu));
+  return open;
+}
+
+class VulkanDevice final : public hal::Device {
+ public:
+  VulkanDevice(GpuOptions options, OpenGpu open)
+      : options_(std::move(options)), open_(std::move(open)) {}
+
+  std::string name() const override { return kVulkanDeviceName; }
+  std::string version() const override {
+    return HEARTH_VERSION " on " + open_.gpu->facts().name + ", " +
+           open_.gpu->facts().driverVersion;
+  }
+  hal::DeviceType type() const override {
+    return open_.gpu->facts().type == VK_PHYSICAL_DEVICE_TYPE_CPU ? hal::DeviceType::kCpu
+                                                                  : hal::DeviceType::kGpu;
+  }
+  int64_t featureLevel() const override { return 1000007; }
+  std::vector<std::string> supportedExtensions() const override {
+    return {std::string(graph::kTfliteExtensionName)};
+  }
+
+  hal::Capabilities capabilities() const override {
+    // Assumed, not measured: a GPU with memory of its own is faster than hearth-cpu, any other is
+    // taken only where it is named.
+    const bool isFast = open_.gpu->facts().type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+    const hal::PerformanceInfo assumed{isFast ? 0.05f : 0.2f, isFast ? 0.5f : 0.2f};
+    hal::Capabilities capabilities;
+    for (const graph::OperandTypeInfo& info : graph::operandTypes())
+      capabilities.operandPerformance[info.type] = assumed;
+    capabilities.relaxedFloat32 = assumed;
+    return capabilities;
+  }
+
+  Result<std::vector<hal::OperationSupport>> supportedOperations(
+      const graph::Model& model) override {
+    HEARTH_TRY(hal::checkPoolsMapped(model));
+    HEARTH_TRY(graph::validateOnce(model));
+    std::vector<hal::OperationSupport> supports = hal::checkOperations(model);
+    std::vector<bool> isValid;
+    for (const hal::OperationSupport& support : supports) isValid.push_back(support.supported);
+    const std::vector<Status> lowered = checkLowerings(model, isValid, current().gpu->facts());
+    for (size_t i = 0; i < supports.size(); ++i) {
+      if (!supports[i].supported) continue;
+      if (lowered[i])
+        supports[i].kernel = "own";
+      else
+        supports[i] = {false, "", lowered[i].error().toString()};
+    }
+    return supports;
+  }
+
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
+      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+      hal::Cache /*cache*/) override {
+    if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
+    if (options.deadline.hasPassed())
+      return fail(ErrorCode::kMissedDeadlinePersistent,
+                  "The deadline has passed before the preparation.");
+    HEARTH_TRY(hal::checkPoolsMapped(*model));
+    HEARTH_TRY(graph::validateOnce(*model));
+    HEARTH_TRY(ops::validateOperationsOnce(*model));
+    HEARTH_ASSIGN(OpenGpu open, working());
+    return VulkanPreparedModel::create(std::move(open), std::move(model), options);
+  }
+
+ private:
+  OpenGpu current() {
+    const std::lock_guard lock(mutex_);
+    return open_;
+  }
+
+  // The GPU, opened again if it was lost.
+  Result<OpenGpu> working() {
+    const std::lock_guard lock(mutex_);
+    if (open_.gpu->isLost()) {
+      HEARTH_ASSIGN(open_, openGpu(options_));
+    }
+    return open_;
+  }
+
+  const GpuOptions options_;
+  std::mutex mutex_;
+  OpenGpu open_;
+};
+
+}  // namespace
+
+GpuOptions optionsOfEnvironment() {
+  return {.wanted = base::envString(base::Env::kVulkanDevice)};
+}
+
+Result<std::unique_ptr<hal::Device>> createDevice(const GpuOptions& options) {
+  HEARTH_ASSIGN(OpenGpu open, openGpu(options));
+  return std::make_unique<VulkanDevice>(options, std::move(open));
+}
+
+}  // namespace hearth::vulkan
