@@ -26,6 +26,7 @@ Interpreter::Interpreter(const TfLiteModel& model, const TfLiteInterpreterOption
     : file_(model.file),
       reporter_(options.reporter),
       isCancellable_(options.isCancellable),
+      fallsBack_(options.fallsBack),
       resolver_(options.resolver, builtinsOf(options), hasOthers),
       signatures_(model.file->signatures()) {
   for (const TfLiteOperator& registration : options.registrations)
@@ -55,7 +56,10 @@ Result<std::shared_ptr<Interpreter>> Interpreter::create(const TfLiteModel& mode
     made->options_.threads = static_cast<unsigned>(std::max(1, options.threads));
   HEARTH_TRY(made->provideOperators());
   HEARTH_ASSIGN(made->primary_, SubgraphRunner::create(made->file_, 0));
-  HEARTH_TRY(made->primary_->useOperators(made->resolver_, made->options_));
+  if (const Status used = made->primary_->useOperators(made->resolver_, made->options_); !used) {
+    made->reporter_.report(used.error().toString());
+    return fail(ErrorCode::kUnsupported, "Registration failed.");
+  }
   for (TfLiteDelegate* const delegate : options.delegates) {
     const Status applied = made->applyDelegate(delegate);
     if (applied) continue;
@@ -118,13 +122,23 @@ Status Interpreter::allocate(SubgraphRunner* subgraph) {
   });
 }
 
-Status Interpreter::invoke(SubgraphRunner* subgraph, bool* isCancelled) {
-  return withClaim([&]() -> Status {
+Result<TfLiteStatus> Interpreter::invoke(SubgraphRunner* subgraph) {
+  TfLiteStatus outcome = kTfLiteOk;
+  HEARTH_TRY(withClaim([&]() -> Status {
     isCancelled_.store(false, std::memory_order_relaxed);
-    HEARTH_TRY(subgraph->invoke());
-    *isCancelled = isCancelled_.load(std::memory_order_relaxed);
+    const Status run = subgraph->invoke();
+    if (!run) {
+      if (!fallsBack_ || !subgraph->hasDelegates()) return run;
+      reporter_.report(run.error().toString());
+      HEARTH_TRY(provideOperators());
+      HEARTH_TRY(subgraph->removeDelegates(options_));
+      HEARTH_TRY(subgraph->invoke());
+      outcome = kTfLiteDelegateError;
+    }
+    if (isCancelled_.load(std::memory_order_relaxed)) outcome = kTfLiteCancelled;
     return {};
-  });
+  }));
+  return outcome;
 }
 
 Status Interpreter::resetVariables() {

@@ -60,8 +60,10 @@ class Interpreter {
   Status resizeInput(SubgraphRunner* subgraph, size_t position, std::span<const int32_t> dims,
                      bool isStrict);
   Status allocate(SubgraphRunner* subgraph);
-  // *isCancelled says whether cancel() was called meanwhile.
-  Status invoke(SubgraphRunner* subgraph, bool* isCancelled);
+  // kTfLiteCancelled if cancel() was called meanwhile; kTfLiteDelegateError if a delegate failed
+  // and the options allow the fallback: then the results are those without delegates, which are
+  // removed.
+  Result<TfLiteStatus> invoke(SubgraphRunner* subgraph);
   Status resetVariables();
   Status setCustomAllocation(int32_t index, const TfLiteCustomAllocation& allocation,
                              int64_t flags);
@@ -83,6 +85,7 @@ class Interpreter {
   const std::shared_ptr<const tflite::ModelFile> file_;
   const Reporter reporter_;
   const bool isCancellable_;
+  const bool fallsBack_;
   delegate::DelegateOptions options_;
   std::vector<std::shared_ptr<const TfLiteOperator>> operators_;
   std::vector<TfLiteDelegate*> delegates_;  // of the program, which have taken nodes

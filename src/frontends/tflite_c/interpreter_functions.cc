@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/format.h"
 #include "frontends/tflite_c/interpreter.h"
@@ -13,6 +14,7 @@ using hearth::fail;
 using hearth::Result;
 using hearth::Status;
 using hearth::tflite::SignatureArgument;
+using hearth::tflite::SignatureSummary;
 using hearth::tflite_c::guarded;
 using hearth::tflite_c::guardedPointer;
 using hearth::tflite_c::Interpreter;
@@ -57,10 +59,35 @@ Result<std::span<const int32_t>> dimsAt(const int* dims, int32_t rank) {
 }
 
 TfLiteStatus invoke(Interpreter& interpreter, SubgraphRunner* subgraph) noexcept {
-  bool isCancelled = false;
-  const TfLiteStatus status =
-      guarded(interpreter.reporter(), [&] { return interpreter.invoke(subgraph, &isCancelled); });
-  return isCancelled ? kTfLiteCancelled : status;
+  TfLiteStatus outcome = kTfLiteOk;
+  const TfLiteStatus status = guarded(interpreter.reporter(), [&]() -> Status {
+    HEARTH_ASSIGN(outcome, interpreter.invoke(subgraph));
+    return {};
+  });
+  return status == kTfLiteOk ? outcome : status;
+}
+
+// The signature that a null key means: the first one of the first subgraph, or in a model without
+// signatures the first subgraph itself, with the tensors' own names.
+Result<SignatureSummary> defaultSignature(const Interpreter& interpreter) {
+  const auto& signatures = interpreter.signatures();
+  const auto found = std::ranges::find(signatures, size_t{0}, &SignatureSummary::subgraph);
+  if (found != signatures.end()) return *found;
+  if (!signatures.empty())
+    return fail(ErrorCode::kNotFound, "The first subgraph has no signature; name one by its key.");
+  SignatureSummary made;
+  const auto add = [&](const std::vector<int32_t>& tensors,
+                       std::vector<SignatureArgument>* to) -> Status {
+    for (const int32_t index : tensors) {
+      HEARTH_ASSIGN(const TfLiteTensor* const tensor,
+                    interpreter.primary().tensor(static_cast<size_t>(index)));
+      to->push_back({tensor->name, static_cast<uint32_t>(index)});
+    }
+    return {};
+  };
+  HEARTH_TRY(add(interpreter.primary().inputs(), &made.inputs));
+  HEARTH_TRY(add(interpreter.primary().outputs(), &made.outputs));
+  return made;
 }
 
 const SignatureArgument* find(const std::vector<SignatureArgument>& arguments, const char* name) {
@@ -266,7 +293,10 @@ TfLiteSignatureRunner* TfLiteInterpreterGetSignatureRunner(const TfLiteInterpret
   if (interpreter == nullptr) return nullptr;
   const std::shared_ptr<Interpreter>& own = interpreter->interpreter;
   return guardedPointer(own->reporter(), [&]() -> Result<TfLiteSignatureRunner*> {
-    if (key == nullptr) return fail(ErrorCode::kUnexpectedNull, "The signature's key is null.");
+    if (key == nullptr) {
+      HEARTH_ASSIGN(SignatureSummary signature, defaultSignature(*own));
+      return new TfLiteSignatureRunner{own, &own->primary(), std::move(signature)};
+    }
     for (const auto& signature : own->signatures()) {
       if (signature.key != key) continue;
       HEARTH_ASSIGN(SubgraphRunner* const subgraph, own->subgraph(signature.subgraph));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/log.h"
 #include "frontends/tflite_c/interpreter.h"
 #include "frontends/tflite_c/program_context.h"
 #include "memory/constant_pool.h"
@@ -24,10 +25,25 @@ namespace {
 // The version whose interface this is; programs compare it.
 constexpr const char* kVersion = "2.17.1";
 
+// Programs know these sentences; what is wrong exactly is in the log.
 Result<TfLiteModel*> modelOf(PoolRef pool) {
   hearth::runtime::DeviceManager::warmUp();
-  HEARTH_ASSIGN(auto file, ModelFile::fromPool(std::move(pool)));
-  return new TfLiteModel{std::move(file)};
+  auto file = ModelFile::fromPool(std::move(pool));
+  if (!file && file.error().code() == ErrorCode::kBadData) {
+    hearth::base::logInfo("{}", file.error().toString());
+    return fail(ErrorCode::kBadData, "The model is not a valid Flatbuffer buffer");
+  }
+  if (!file) return std::unexpected(std::move(file.error()));
+  return new TfLiteModel{*std::move(file)};
+}
+
+Result<TfLiteModel*> modelAt(const char* path) {
+  hearth::runtime::DeviceManager::warmUp();
+  auto file = ModelFile::open(path);
+  if (!file && file.error().code() != ErrorCode::kBadData)
+    return fail(file.error().code(), "Could not open '{}'. {}", path, file.error().toString());
+  if (!file) return std::unexpected(std::move(file.error()));
+  return new TfLiteModel{*std::move(file)};
 }
 
 // The bytes stay where they are, as the interface promises; the reader needs them aligned.
@@ -75,9 +91,7 @@ TfLiteModel* TfLiteModelCreateFromFileWithErrorReporter(const char* path, TfLite
                                                         void* user_data) {
   return guardedPointer(Reporter{reporter, user_data}, [&]() -> Result<TfLiteModel*> {
     if (path == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model's path is null.");
-    hearth::runtime::DeviceManager::warmUp();
-    HEARTH_ASSIGN(auto file, ModelFile::open(path));
-    return new TfLiteModel{std::move(file)};
+    return modelAt(path);
   });
 }
 

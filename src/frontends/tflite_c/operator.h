@@ -11,6 +11,7 @@ struct TfLiteOperator {
   int32_t builtinCode = 0;
   std::string customName;
   bool isCustom = false;
+  const char* givenName = nullptr;  // by the program, which may compare the pointer; else null
   int version = 1;
   void* user = nullptr;
   TfLiteOperatorInit init = nullptr;

@@ -59,6 +59,7 @@ TfLiteOperator* TfLiteOperatorCreateWithData(int32_t builtin_code, const char* c
                                             made->isCustom = custom_name != nullptr;
                                             if (custom_name != nullptr)
                                               made->customName = custom_name;
+                                            made->givenName = custom_name;
                                             made->version = version;
                                             made->user = user_data;
                                             return made.release();
@@ -74,8 +75,9 @@ int32_t TfLiteOperatorGetBuiltInCode(const TfLiteOperator* registration) {
 }
 
 const char* TfLiteOperatorGetCustomName(const TfLiteOperator* registration) {
-  return registration == nullptr || !registration->isCustom ? nullptr
-                                                            : registration->customName.c_str();
+  if (registration == nullptr || !registration->isCustom) return nullptr;
+  return registration->givenName != nullptr ? registration->givenName
+                                            : registration->customName.c_str();
 }
 
 int TfLiteOperatorGetVersion(const TfLiteOperator* registration) {

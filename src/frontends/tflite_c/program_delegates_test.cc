@@ -327,6 +327,55 @@ TEST(ProgramDelegates, FailuresLeaveTheInterpreterUsable) {
   EXPECT_THAT(program.messages(), HasSubstr("the device has gone, code 7"));
 }
 
+TEST(ProgramDelegates, StaticSizesLeaveTheTensorsAllocated) {
+  Record record;
+  TfLiteDelegate delegate = delegateOf(&record, 0);
+  Program program(chain());
+  add(&program, &delegate);
+  ASSERT_TRUE(program.create()) << program.messages();
+  ASSERT_NE(program.input(0)->data, nullptr);
+  const float values[] = {-1, 0, 1};
+  EXPECT_EQ(program.copyIn(program.input(0), values, sizeof(values)), kOk);
+  EXPECT_EQ(program.invoke(), kOk) << program.messages();
+  EXPECT_EQ(static_cast<const float*>(program.output(0)->data)[2], -2);
+  // One for dynamic sizes leaves that to the program.
+  TfLiteDelegate dynamic = delegateOf(&record, 1);
+  Program other(chain());
+  add(&other, &dynamic);
+  ASSERT_TRUE(other.create()) << other.messages();
+  EXPECT_EQ(other.input(0)->data, nullptr);
+}
+
+TEST(ProgramDelegates, AFailedRunFallsBackWhereThatIsEnabled) {
+  Record first;
+  first.invokeResult = kError;
+  Record second = first;
+  second.takenCode = kAddCode;
+  TfLiteDelegate one = delegateOf(&first);
+  TfLiteDelegate two = delegateOf(&second, 0);
+  Program program(chain());
+  add(&program, &one);
+  add(&program, &two);
+  function<void(void*, bool)>("TfLiteInterpreterOptionsSetEnableDelegateFallback")(
+      program.options(), true);
+  ASSERT_TRUE(program.create()) << program.messages();
+  EXPECT_EQ(first.made + second.made, 3);
+  const float values[] = {-1, 0, 1};
+  EXPECT_EQ(program.copyIn(program.input(0), values, sizeof(values)), kOk);
+  constexpr int kDelegateError = 2;
+  EXPECT_EQ(program.invoke(), kDelegateError);
+  EXPECT_THAT(program.messages(), HasSubstr("the device has gone, code 7"));
+  EXPECT_EQ(static_cast<const float*>(program.output(0)->data)[0], -2);
+  EXPECT_EQ(first.made + second.made, 0);
+  const int before = first.invoked + second.invoked;
+  EXPECT_THAT(run(&program, {-1, 0, 1}), ElementsAre(-2, -2, -2));
+  EXPECT_EQ(first.invoked + second.invoked, before);
+  // As a delegate without the fallback would stay, this one is gone for good.
+  ASSERT_EQ(program.resize(0, {1}), kOk);
+  EXPECT_EQ(program.allocate(), kOk) << program.messages();
+  EXPECT_EQ(program.invoke(), kOk) << program.messages();
+}
+
 TEST(ProgramDelegates, StaticSizesAreAskedFor) {
   ModelWriter model;
   const int32_t input = model.addTensor(TensorType::FLOAT32, {4});

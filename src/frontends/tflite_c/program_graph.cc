@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "base/caught.h"
@@ -162,8 +163,7 @@ Status ProgramGraph::apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
   const TfLiteOpaqueDelegateBuilder* const builder = builderOf(*delegate);
   if (delegate->Prepare == nullptr && (builder == nullptr || builder->Prepare == nullptr))
     return fail(ErrorCode::kUnexpectedNull, "The delegate has no Prepare.");
-  const int64_t flags = builder == nullptr ? delegate->flags : builder->flags;
-  if (hasDynamicTensors && (flags & kTfLiteDelegateFlagsAllowDynamicTensors) == 0)
+  if (hasDynamicTensors && !allowsDynamicTensors(*delegate))
     return fail(ErrorCode::kUnsupported,
                 "The delegate takes graphs with static sizes only, and this one has tensors whose "
                 "sizes depend on values.");
@@ -187,6 +187,26 @@ Status ProgramGraph::apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
     nodes_.pop_back();
   }
   return std::unexpected(std::move(applied.error()).addContext("while applying a delegate"));
+}
+
+bool ProgramGraph::allowsDynamicTensors(const TfLiteDelegate& delegate) {
+  const TfLiteOpaqueDelegateBuilder* const builder = builderOf(delegate);
+  const int64_t flags = builder == nullptr ? delegate.flags : builder->flags;
+  return (flags & kTfLiteDelegateFlagsAllowDynamicTensors) != 0;
+}
+
+bool ProgramGraph::hasDelegates() const {
+  return !nodes_.empty() && !nodes_.back().inFile;
+}
+
+void ProgramGraph::removeDelegates() {
+  const std::lock_guard lock(mutex_);
+  while (hasDelegates()) {
+    free(&nodes_.back());
+    nodes_.pop_back();
+  }
+  plan_.resize(nodes_.size());
+  std::ranges::iota(plan_, 0);
 }
 
 TfLiteStatus ProgramGraph::plan(TfLiteIntArray** plan) {
@@ -271,10 +291,6 @@ TfLiteStatus ProgramGraph::replace(const TfLiteOperator& registration, const TfL
   }
   const auto taken = nodesOf(nodes);
   if (!taken) return kTfLiteError;
-  if (!taken->empty() && !registration.hasInvoke()) {
-    context_.ReportError(&context_, "The kernel has no invoke.");
-    return kTfLiteError;
-  }
   std::vector<int32_t> planned;
   for (const NodeSubset& subset : partitionNodes(plannedNodes(), *taken, subgraph_.outputs)) {
     if (subset.isTaken)

@@ -50,6 +50,11 @@ class ProgramGraph final : public ProgramContext,
   // sizes of all tensors, if `hasDynamicTensors`; errors of `accept`.
   Status apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
                const std::function<Status()>& accept);
+  // Whether the delegate takes graphs in which sizes depend on values.
+  static bool allowsDynamicTensors(const TfLiteDelegate& delegate);
+  bool hasDelegates() const;  // that have taken nodes
+  // Frees the kernels of all delegates and puts the nodes of the file in their place.
+  void removeDelegates();
   // The plan as the reader of files takes it, with a replacement for each kernel.
   std::vector<tflite::PlannedOperator> plannedOperators() const;
   // Frees the kernels, as long as their delegate lives. They compute nothing any more.

@@ -71,7 +71,7 @@ class KernelOperator final : public ops::CustomOperator {
 }  // namespace
 
 std::string kernelOperatorName() {
-  return tflite::kReservedPrefix + std::string("delegate kernel");
+  return std::string(1, tflite::kReservedPrefix).append("delegate kernel");
 }
 
 std::vector<uint8_t> kernelOptions(uint64_t id) {

@@ -80,7 +80,19 @@ Status SubgraphRunner::applyDelegate(TfLiteDelegate* delegate,
   HEARTH_TRY(makeGraph(options));
   HEARTH_TRY(graph_->apply(delegate, compiler_.hasDynamicShapes(inputShapes()),
                            [&] { return compiler_.setPlan(graph_->plannedOperators()); }));
-  if (!std::exchange(isReady_, false)) return {};
+  // Programs rely on it that a delegate which wants static sizes leaves the tensors allocated.
+  if (!std::exchange(isReady_, false) && ProgramGraph::allowsDynamicTensors(*delegate)) return {};
+  return allocate(options);
+}
+
+bool SubgraphRunner::hasDelegates() const {
+  return graph_ != nullptr && graph_->hasDelegates();
+}
+
+Status SubgraphRunner::removeDelegates(const delegate::DelegateOptions& options) {
+  graph_->removeDelegates();
+  isReady_ = false;
+  HEARTH_TRY(compiler_.setPlan(graph_->plannedOperators()));
   return allocate(options);
 }
 
@@ -282,9 +294,7 @@ Status SubgraphRunner::giveStrings() {
 
 Status SubgraphRunner::invoke() {
   if (!isReady_) [[unlikely]]
-    return fail(ErrorCode::kBadState,
-                "Invoke called on model that is not ready: allocate its tensors first, and again "
-                "after an input was resized.");
+    return fail(ErrorCode::kBadState, "Invoke called on model that is not ready.");
   if (!hasStrings_) [[likely]]
     return compute();
   HEARTH_TRY(takeStrings());

@@ -51,9 +51,14 @@ class SubgraphRunner {
   // ProgramGraph::create() and useOperators().
   Status useOperators(const ProgramResolver& resolver, const delegate::DelegateOptions& options);
   // Offers the subgraph to a delegate of the program, which must live as long as this. Memory is
-  // allocated again if it was. Errors: those of ProgramGraph::apply(), after which all is as
-  // before, and of allocate().
+  // allocated again if it was, or if the delegate wants static sizes. Errors: those of
+  // ProgramGraph::apply(), after which all is as before, and of allocate().
   Status applyDelegate(TfLiteDelegate* delegate, const delegate::DelegateOptions& options);
+  bool hasDelegates() const;  // that have taken nodes
+  // Gives the nodes of all delegates back to Hearth and allocates again; the inputs keep their
+  // values, and variables get their initial ones. To be called if hasDelegates(). Errors: those of
+  // allocate().
+  Status removeDelegates(const delegate::DelegateOptions& options);
   // kBadState before allocate().
   Status invoke();
   Status resetVariables();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <vector>
 
 #include "frontends/tflite_c/declarations.h"
@@ -26,7 +27,8 @@ struct NodeList {
 TfLiteStatus prepareZeros(TfLiteContext* context, TfLiteNode* node) {
   // Of the shape of its first input, which mostly is not what the file says.
   for (int32_t i = 0; i < node->outputs->size; ++i) {
-    if (node->inputs->size == 0) continue;
+    if (node->inputs->size == 0 || node->inputs->data[0] < 0 || node->outputs->data[i] < 0)
+      continue;
     TfLiteIntArray* const dims = TfLiteIntArrayCopy(context->tensors[node->inputs->data[0]].dims);
     if (context->ResizeTensor(context, &context->tensors[node->outputs->data[i]], dims) !=
         kTfLiteOk)
@@ -37,6 +39,7 @@ TfLiteStatus prepareZeros(TfLiteContext* context, TfLiteNode* node) {
 
 TfLiteStatus computeZeros(TfLiteContext* context, TfLiteNode* node) {
   for (int32_t i = 0; i < node->outputs->size; ++i) {
+    if (node->outputs->data[i] < 0) continue;
     TfLiteTensor& output = context->tensors[node->outputs->data[i]];
     if (output.data != nullptr) std::fill_n(static_cast<uint8_t*>(output.data), output.bytes, 0);
   }
@@ -64,6 +67,42 @@ TfLiteStatus takeSome(TfLiteContext* context, TfLiteDelegate* delegate) {
       context->ReplaceNodeSubsetsWithDelegateKernels(context, registration, list, delegate);
   TfLiteIntArrayFree(list);
   return (choice & 64) != 0 ? kTfLiteDelegateError : status;
+}
+
+// --- Operators of the program, which it adds, or which its functions find ---
+
+const TfLiteRegistration* zerosRegistration() {
+  static const TfLiteRegistration registration = [] {
+    TfLiteRegistration made{};
+    made.prepare = prepareZeros;
+    made.invoke = computeZeros;
+    made.version = 1;
+    return made;
+  }();
+  return &registration;
+}
+
+// `user` points to a byte: which operations it finds.
+bool isFound(const void* user, int32_t number) {
+  return ((*static_cast<const uint8_t*>(user) >> (static_cast<uint32_t>(number) % 8)) & 1) != 0;
+}
+
+const TfLiteRegistration* findBuiltin(void* user, int32_t op, int version) {
+  return isFound(user, op + version) ? zerosRegistration() : nullptr;
+}
+
+const TfLiteRegistration* findCustom(void* user, const char* name, int version) {
+  return isFound(user, name[0] + version) ? zerosRegistration() : nullptr;
+}
+
+const TfLiteOperator* findOperator(void* user, int32_t op, int /*version*/) {
+  static TfLiteOperator* const made = [] {
+    TfLiteOperator* const custom = TfLiteOperatorCreate(0, nullptr, 1);
+    TfLiteOperatorSetPrepare(custom, prepareZeros);
+    TfLiteOperatorSetInvoke(custom, computeZeros);
+    return custom;
+  }();
+  return isFound(user, op) ? made : nullptr;
 }
 
 class Sequence {
@@ -142,6 +181,28 @@ class Sequence {
     countMade(model);
   }
 
+  void setOperators(TfLiteInterpreterOptions* options) {
+    const uint8_t choice = byte();
+    if (choice % 4 != 0) return;
+    // As long as interpreters may be made with the options, the functions find the same.
+    uint8_t* const found = &found_.emplace_back(byte());
+    switch (choice / 4 % 4) {
+      case 0:
+        TfLiteInterpreterOptionsAddBuiltinOp(options, index(), zerosRegistration(), index(),
+                                             index());
+        break;
+      case 1:
+        TfLiteInterpreterOptionsSetOpResolver(options, findBuiltin, findCustom, found);
+        break;
+      case 2:
+        TfLiteInterpreterOptionsSetOpResolverExternal(options, findOperator, nullptr, found);
+        break;
+      default:
+        TfLiteInterpreterOptionsSetOpResolverExternalWithFallback(options, findOperator, nullptr,
+                                                                  findBuiltin, findCustom, found);
+    }
+  }
+
   void callMaking(int choice) {
     switch (choice) {
       case 0:
@@ -153,6 +214,7 @@ class Sequence {
         TfLiteInterpreterOptionsDelete(options);
         options = TfLiteInterpreterOptionsCreate();
         TfLiteInterpreterOptionsSetErrorReporter(options, ignore, nullptr);
+        setOperators(options);
         break;
       }
       case 3: {
@@ -202,7 +264,10 @@ class Sequence {
       default: {
         TfLiteInterpreter*& interpreter = interpreters_[object()];
         TfLiteInterpreterDelete(interpreter);
-        interpreter = TfLiteInterpreterCreate(models_[object()], options_[object()]);
+        const TfLiteModel* const model = models_[object()];
+        interpreter = byte() % 8 == 0
+                          ? TfLiteInterpreterCreateWithSelectedOps(model, options_[object()])
+                          : TfLiteInterpreterCreate(model, options_[object()]);
         countMade(interpreter);
       }
     }
@@ -310,6 +375,7 @@ class Sequence {
   size_t position_ = 0;
   size_t succeeded_ = 0;
   std::vector<std::vector<uint8_t>> held_;
+  std::deque<uint8_t> found_;  // at addresses that stay
   alignas(64) std::array<uint8_t, 2 * kRoom> memory_{};
   std::array<TfLiteModel*, kObjects> models_{};
   std::array<TfLiteInterpreterOptions*, kObjects> options_{};
