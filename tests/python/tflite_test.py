@@ -17,7 +17,9 @@ PACKAGE = ROOT / "build" / "release" / "python"
 sys.path.insert(0, str(PACKAGE))
 
 import hearth  # noqa: E402
-from hearth.tflite import Interpreter, OpResolverType, load_delegate  # noqa: E402
+from hearth.tflite import (Interpreter, InterpreterWithCustomOps, OpResolverType,  # noqa: E402
+                           load_delegate)
+from hearth.tflite._graph import _as_bytes  # noqa: E402
 from hearth.tflite.compiled_model import (CompiledModel, CpuOptions, Environment,  # noqa: E402
                                           HardwareAccelerator, Options, TensorBuffer)
 
@@ -97,6 +99,10 @@ class InterpreterTest(unittest.TestCase):
         for wrong in (np.array([1.0], np.float32), np.array([1], object), np.array(["a", "b"])):
             with self.assertRaisesRegex(ValueError, "Cannot set tensor"):
                 interpreter.set_tensor(detail["index"], wrong)
+
+    def testASingleStringKeepsItsZeroBytes(self):
+        self.assertEqual(_as_bytes(np.array(b"ab\0\0")).item(), b"ab\0\0")
+        self.assertEqual(_as_bytes(np.array(["ab", "c"])).tolist(), [b"ab", b"c"])
 
     def testDetailsHaveTheKnownKeys(self):
         interpreter = Interpreter(model_content=DIGITS.read_bytes())
@@ -209,7 +215,13 @@ class InterpreterTest(unittest.TestCase):
                 (lambda: Interpreter(page), ValueError, "The model is not a valid Flatbuffer buffer"),
                 (lambda: Interpreter(model_content=b"TFL3"), ValueError,
                  "The model is not a valid Flatbuffer buffer"),
+                (lambda: Interpreter(model_content=b"garbage"), ValueError,
+                 "Model provided has model identifier 'age', should be 'TFL3'"),
                 (lambda: Interpreter(model_content="TFL3"), TypeError, "It needs bytes"),
+                (lambda: InterpreterWithCustomOps(["NoSuchRegisterer"], model_path=DIGITS), ValueError,
+                 "Looking up symbol 'NoSuchRegisterer' failed"),
+                (lambda: interpreter._get_tensor_details(len(interpreter.get_tensor_details()), 0), ValueError,
+                 "Tensor with no shape found."),
                 (lambda: Interpreter(DIGITS, num_threads=0), ValueError, "num_threads should >= 1"),
                 (lambda: Interpreter(DIGITS, num_threads=2.0), ValueError,
                  "type of num_threads should be int"),

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods in Python of the classes of the library's module."""
 
-import asyncio
 import json
 import operator
 
@@ -90,6 +89,8 @@ class _Run:
         return self._wait(seconds(timeout))
 
     def __await__(self):
+        # A third of the package's import time, which programs that wait otherwise do not need.
+        import asyncio
         return asyncio.get_running_loop().run_in_executor(None, self.wait).__await__()
 
     def __repr__(self):

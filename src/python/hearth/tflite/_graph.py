@@ -19,6 +19,9 @@ _TYPE_NAMES = {np.dtype(dtype): name for dtype, name in TYPES.values()
 
 def _as_bytes(strings):
     """An array of strings as one of bytes objects."""
+    if strings.ndim == 0 and strings.dtype.kind == "S":
+        # With the zero bytes at its end, which NumPy leaves out of elements.
+        return np.array(strings.tobytes(), object)
     result = np.empty(strings.size, object)
     result[:] = [text.encode() if isinstance(text, str) else text for text in strings.ravel().tolist()]
     if not all(isinstance(text, bytes) for text in result):

@@ -25,6 +25,10 @@ def opened(path, content):
                              "contain several models.")
         return ModelFile(tables), model
     except errors.InvalidArgument as error:
-        raise ValueError(f"The model is not a valid Flatbuffer buffer. {error}") from error
+        sentence = "The model is not a valid Flatbuffer buffer."
+        if not path and bytes(content)[4:8] != b"TFL3":
+            identifier = bytes(content)[4:8].decode(errors="replace")
+            sentence += f" Model provided has model identifier '{identifier}', should be 'TFL3'."
+        raise ValueError(f"{sentence} {error}") from error
     except (errors.NotFound, errors.InputOutputError, OSError) as error:
         raise ValueError(f"Could not open '{path}'. {error}") from error

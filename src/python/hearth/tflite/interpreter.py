@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interpreter that programs know from tflite_runtime.interpreter and ai_edge_litert.interpreter."""
 
+import ctypes
 import enum
 import operator
 import os
@@ -152,6 +153,9 @@ class Interpreter:
 
     def _get_tensor_details(self, tensor_index, subgraph_index):
         graph = self._checked_graph(subgraph_index)
+        if tensor_index == self._file.subgraphs[subgraph_index].tensor_count:
+            # There the original has temporaries of its kernels.
+            raise ValueError(f"Tensor with no shape found. The subgraph has {tensor_index} tensors.")
         tensor = graph.tensor(tensor_index)
         scales, zero_points, dimension, block_size = tensor.quantization()
         is_one = len(scales) == 1 and len(zero_points) == 1
@@ -210,7 +214,9 @@ class InterpreterWithCustomOps(Interpreter):
     custom operators by their names; functions that register others cannot be called."""
 
     def __init__(self, custom_op_registerers=None, **options):
-        if custom_op_registerers:
+        for registerer in custom_op_registerers or []:
+            if isinstance(registerer, str) and not hasattr(ctypes.CDLL(None), registerer):
+                raise ValueError(f"Looking up symbol '{registerer}' failed: no library of this process has it.")
             raise ValueError("Hearth cannot call functions that register custom operators with TensorFlow "
                              "Lite: hearth_custom_operator_register() of hearth.h registers them here.")
         super().__init__(**options)
