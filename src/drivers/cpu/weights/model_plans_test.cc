@@ -122,6 +122,35 @@ TEST_F(ModelPlansTest, ABundleSaysForWhichProcessorItWasPacked) {
   }
 }
 
+TEST_F(ModelPlansTest, ArchitecturesShareAStoreAndFindTheirOwnPlans) {
+  const auto store = open(PlanCapacity::kMany);
+  // Of the model as it is now, as the board's.
+  const PlanKeys ownKeys{model_, {}, build_, 2};
+  const auto plans = ModelPlans::in(store, ownKeys);
+  BuildIdentity board;
+  board.driver.fill(1);
+  board.packing.fill(2);
+  board.architecture = "arm64";
+  const PlanKeys boardKeys{model_, {}, board, 2};
+  const auto ofBoard = ModelPlans::in(store, boardKeys);
+
+  ASSERT_TRUE(plans->publish(draftOf(*store, kThis, 1), kContent, "model"));
+  ASSERT_TRUE(plans->addToRecord(kContent, "model"));
+  EXPECT_EQ(ofBoard->find(kContent).error().reason, cache::StoreReason::kAbsent);
+  EXPECT_EQ(ofBoard->record()->difference(boardKeys.origin(kContent)),
+            "packed for x86-64, not for arm64");
+  EXPECT_TRUE(ofBoard->packings()->empty());
+
+  ASSERT_TRUE(ofBoard->publish(draftOf(*store, kOther, 2), kContent, "model"));
+  ASSERT_TRUE(ofBoard->addToRecord(kContent, "model"));
+  EXPECT_EQ(graphsOf(plans->find(kContent)), std::vector{kThis});
+  EXPECT_EQ(graphsOf(ofBoard->find(kContent)), std::vector{kOther});
+  EXPECT_EQ((*plans->find(kContent))->description().details, "packed for x86-64 with avx2");
+  EXPECT_EQ((*ofBoard->find(kContent))->description().details, "packed for arm64");
+  for (const PlanKeys* keys : {&ownKeys, &boardKeys})
+    EXPECT_EQ(plans->record()->difference(keys->origin(kContent)), "");
+}
+
 TEST_F(ModelPlansTest, AWeightStoreHasNoOtherTarget) {
   const auto store = open(PlanCapacity::kMany);
   const auto plans = ModelPlans::in(store, keys_);
