@@ -113,6 +113,55 @@ TEST(ControlFlowTest, WeightsOfALoopArePackedOnce) {
             2 * (kWidth + 16) * (kWidth + 16) * sizeof(float));
 }
 
+// y = x W + b if a condition holds, else c; W, b and c are passed to the branches.
+graph::Model branchesWithPassedConstants() {
+  ModelBuilder builder;
+  struct Inputs {
+    uint32_t x, weights, bias, other;
+  };
+  const auto inputs = [&] {
+    Inputs made{};
+    made.x = builder.input(kFloat, {1, kWidth});
+    made.weights = builder.input(kFloat, {kWidth, kWidth});
+    made.bias = builder.input(kFloat, {kWidth});
+    made.other = builder.input(kFloat, {1, kWidth});
+    return made;
+  };
+  const uint32_t layer = builder.beginSubgraph();
+  const Inputs own = inputs();
+  builder.operation(OperationType::kFullyConnected,
+                    {own.x, own.weights, own.bias, builder.scalar(0)},
+                    {builder.output(kFloat, {1, kWidth})});
+  const uint32_t sum = builder.beginSubgraph();
+  const Inputs added = inputs();
+  builder.operation(OperationType::kAdd, {added.x, added.other, builder.scalar(0)},
+                    {builder.output(kFloat, {1, kWidth})});
+  builder.returnToMain();
+  const uint32_t condition = builder.input(kBool, {1});
+  const uint32_t x = builder.input(kFloat, {1, kWidth});
+  const uint32_t weights =
+      builder.constant(kFloat, {kWidth, kWidth}, randomFloats(size_t{kWidth} * kWidth, 1, 0.2f));
+  const uint32_t bias = builder.constant(kFloat, {kWidth}, randomFloats(kWidth, 2, 0.1f));
+  const uint32_t other = builder.constant(kFloat, {1, kWidth}, randomFloats(kWidth, 3));
+  builder.operation(OperationType::kIf,
+                    {condition, builder.subgraphOperand(layer), builder.subgraphOperand(sum), x,
+                     weights, bias, other},
+                    {builder.output(kFloat, {1, kWidth})});
+  return builder.model();
+}
+
+TEST(ControlFlowTest, ConstantsThatAreGivenToBranchesAreConstantsThere) {
+  const graph::Model model = branchesWithPassedConstants();
+  for (const uint8_t condition : {0, 1})
+    expectPlanned(model, {Bytes{condition}, bytesOf(randomFloats(kWidth, 4))});
+  hal::PrepareOptions options;
+  options.driverOptions["store_mode"] = "off";
+  const auto prepared =
+      createCpuDevice()->prepareModel(std::make_shared<graph::Model>(model), options, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  EXPECT_TRUE((*prepared)->startReport().packedBytes.contains("FULLY_CONNECTED"));
+}
+
 TEST(ControlFlowTest, TheLimitOfActivationsHoldsInBranches) {
   ModelBuilder builder;
   const uint32_t branch = builder.beginSubgraph();
