@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -34,7 +35,11 @@ class LiteRTTest(unittest.TestCase):
         if DATA:
             models += [path for path in sorted((pathlib.Path(DATA) / "data" / "models").glob("*.tflite"))
                        if path.stem not in NOT_OF_LITERT]
-        session = [HERE / "tflite_session.py", *models]
+        holder = tempfile.TemporaryDirectory(prefix="hearth-strings-")
+        cls.addClassCleanup(holder.cleanup)
+        strings = pathlib.Path(holder.name) / "strings.tflite"
+        subprocess.run([python, HERE / "strings_model.py", strings], check=True)
+        session = [HERE / "tflite_session.py", strings, *models]
         cls.theirs = cls.answer([python, *session])
         cls.ours = cls.answer([sys.executable, "-m", "hearth.tflite", *session], PYTHONPATH=str(PACKAGE))
 
@@ -52,6 +57,10 @@ class LiteRTTest(unittest.TestCase):
             for key, value in known.items():
                 with self.subTest(pathlib.Path(path).name, key=key):
                     self.assertEqual(self.ours["models"][path][key], value)
+
+    def testStringsAreComputedAlike(self):
+        self.assertEqual(len(self.theirs["strings"]), 5)
+        self.assertEqual(self.ours["strings"], self.theirs["strings"])
 
     def testMistakesRaiseAlike(self):
         self.assertEqual(len(self.ours["mistakes"]), len(self.theirs["mistakes"]))

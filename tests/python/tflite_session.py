@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program written for LiteRT's interpreter, which tflite_litert_test.py runs in LiteRT and in Hearth.
 
-usage: tflite_session.py MODEL...       prints what the interpreter says of each model as JSON
+usage: tflite_session.py STRINGS MODEL...       prints what the interpreter says of each model as JSON, and what the
+                                                model of strings_model.py computes
 """
 
 import hashlib
@@ -119,9 +120,20 @@ def mistakes(path):
     return [raised(call) for call in calls]
 
 
+def strings(path):
+    interpreter = Interpreter(path)
+    interpreter.allocate_tensors()
+    words = [b"a", b"", "b\u00e4".encode(), b"zz", b"a b", b"\0x"]
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.array(words, object).reshape(2, 3))
+    interpreter.invoke()
+    results = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+    return [[value.dtype.name, list(value.shape), [str(each) for each in value.ravel().tolist()]] for value in results]
+
+
 def main():
-    models = sys.argv[1:]
-    print(json.dumps({"models": {path: described(path) for path in models}, "mistakes": mistakes(models[0])}))
+    stringModel, *models = sys.argv[1:]
+    print(json.dumps({"models": {path: described(path) for path in models}, "mistakes": mistakes(models[0]),
+                      "strings": strings(stringModel)}))
 
 
 if __name__ == "__main__":
