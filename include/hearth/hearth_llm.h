@@ -86,16 +86,18 @@ HEARTH_EXPORT hearth_status hearth_llm_detokenize(const hearth_llm_model* model,
                                                   hearth_error** error);
 
 // The text of a conversation as the model was trained on it. `messages`: a JSON array of objects
-// with `role` ("system", "user" or "assistant") and `content`. `bytes` as above. `flags`:
-// HEARTH_LLM_TO_ANSWER.
+// with `role` ("system", "developer", "user", "assistant" or "tool"), `content`, and what else the
+// model's template knows, such as `tool_calls`; or an object with such an array as `messages`, and
+// `tools`, a list of what the model may call, as OpenAI's interface has both. `bytes` as above.
+// `flags`: HEARTH_LLM_TO_ANSWER.
 // HEARTH_UNSUPPORTED: the model has no chat template, and the options name none.
 HEARTH_EXPORT hearth_status hearth_llm_prompt_text(const hearth_llm_model* model,
                                                    const char* messages, uint32_t flags,
                                                    char** text, size_t* bytes,
                                                    hearth_error** error);
 // The tokens of that text, which begin with the model's start. `flags`: HEARTH_LLM_TO_ANSWER, and
-// HEARTH_LLM_PARSE_SPECIAL for special tokens in messages; those of the template are parsed in any
-// case.
+// HEARTH_LLM_PARSE_SPECIAL for special tokens in messages and tools; those of the template are
+// parsed in any case.
 HEARTH_EXPORT hearth_status hearth_llm_prompt_tokens(const hearth_llm_model* model,
                                                      const char* messages, uint32_t flags,
                                                      int32_t** tokens, size_t* count,

@@ -14,14 +14,30 @@ namespace {
 constexpr uint32_t kFirstMark = 0xFDD0;
 constexpr uint32_t kLastMark = 0xFDEF;
 
-// A mark that no message has; empty where they have all.
-std::string freeMark(const std::vector<ChatMessage>& messages) {
+// Whether the text is in any text of a value.
+bool contains(const TemplateValue& value, std::string_view text) {
+  if (const std::string* const own = value.asText()) return own->contains(text);
+  if (const ListValue* const list = value.asList())
+    return std::ranges::any_of(list->items,
+                               [&](const TemplateValue& item) { return contains(item, text); });
+  if (const DictionaryValue* const dictionary = value.asDictionary())
+    return std::ranges::any_of(dictionary->items, [&](const auto& item) {
+      return item.first.contains(text) || contains(item.second, text);
+    });
+  return false;
+}
+
+// A mark that no message and no tool has; empty where they have all.
+std::string freeMark(const std::vector<ChatMessage>& messages, const TemplateValue& tools) {
   for (uint32_t code = kFirstMark; code <= kLastMark; ++code) {
     std::string mark;
     appendCharacter(code, &mark);
-    if (std::ranges::none_of(
-            messages, [&](const ChatMessage& message) { return message.content.contains(mark); }))
-      return mark;
+    const bool isUsed = std::ranges::any_of(messages, [&](const ChatMessage& message) {
+      return message.content.contains(mark) ||
+             std::ranges::any_of(message.members,
+                                 [&](const auto& member) { return contains(member.second, mark); });
+    });
+    if (!isUsed && !contains(tools, mark)) return mark;
   }
   return "";
 }
@@ -39,6 +55,30 @@ std::string marked(const Tokenizer& tokenizer, std::string_view text, std::strin
   }
   made.append(text, done);
   return made;
+}
+
+// The value with the mark inside of each special token in its texts.
+Result<TemplateValue> marked(const Tokenizer& tokenizer, const TemplateValue& value,
+                             std::string_view mark) {
+  if (const std::string* const text = value.asText())
+    return TemplateValue(marked(tokenizer, std::string_view(*text), mark));
+  if (const ListValue* const list = value.asList()) {
+    std::vector<TemplateValue> items;
+    for (const TemplateValue& item : list->items) {
+      HEARTH_ASSIGN(TemplateValue made, marked(tokenizer, item, mark));
+      items.push_back(std::move(made));
+    }
+    return TemplateValue::list(std::move(items));
+  }
+  if (const DictionaryValue* const dictionary = value.asDictionary()) {
+    std::vector<std::pair<std::string, TemplateValue>> items;
+    for (const auto& [key, item] : dictionary->items) {
+      HEARTH_ASSIGN(TemplateValue made, marked(tokenizer, item, mark));
+      items.emplace_back(marked(tokenizer, std::string_view(key), mark), std::move(made));
+    }
+    return TemplateValue::dictionary(std::move(items));
+  }
+  return value;
 }
 
 std::string without(std::string_view text, std::string_view mark) {
@@ -96,6 +136,15 @@ Result<ChatPrompt> ChatPrompt::create(const LlmMetadata& metadata, const Tokeniz
   return prompt;
 }
 
+Result<ChatPrompt> ChatPrompt::withTools(TemplateValue tools) const {
+  if (!template_)
+    return fail(ErrorCode::kUnsupported,
+                "The model has no chat template that could tell it of tools.");
+  ChatPrompt prompt = *this;
+  prompt.tools_ = std::move(tools);
+  return prompt;
+}
+
 std::string ChatPrompt::renderByAffixes(const std::vector<ChatMessage>& messages,
                                         bool isToAnswer) const {
   std::string text;
@@ -115,12 +164,20 @@ Result<std::string> ChatPrompt::render(const std::vector<ChatMessage>& messages,
     if (const size_t at = findInvalidUtf8(message.content); at != std::string_view::npos)
       return fail(ErrorCode::kBadData, "The message of the role {} is no UTF-8 at byte {}.",
                   message.role, at);
-  if (!template_) return renderByAffixes(messages, isToAnswer);
+  if (!template_) {
+    for (const ChatMessage& message : messages)
+      if (message.role != "system" && message.role != "user" && message.role != "assistant")
+        return fail(ErrorCode::kUnsupported,
+                    "The model has no chat template, and so no messages of the role {}.",
+                    message.role);
+    return renderByAffixes(messages, isToAnswer);
+  }
   std::vector<TemplateValue> list;
   for (const ChatMessage& message : messages) {
-    HEARTH_ASSIGN(TemplateValue value,
-                  TemplateValue::dictionary({{"role", TemplateValue(message.role)},
-                                             {"content", TemplateValue(message.content)}}));
+    std::vector<std::pair<std::string, TemplateValue>> members = {
+        {"role", TemplateValue(message.role)}, {"content", TemplateValue(message.content)}};
+    members.insert(members.end(), message.members.begin(), message.members.end());
+    HEARTH_ASSIGN(TemplateValue value, TemplateValue::dictionary(std::move(members)));
     list.push_back(std::move(value));
   }
   HEARTH_ASSIGN(TemplateValue all, TemplateValue::list(std::move(list)));
@@ -128,21 +185,28 @@ Result<std::string> ChatPrompt::render(const std::vector<ChatMessage>& messages,
                             {"add_generation_prompt", TemplateValue(isToAnswer)},
                             {"bos_token", TemplateValue(startText_)},
                             {"eos_token", TemplateValue(endText_)},
-                            {"tools", TemplateValue()}});
+                            {"tools", tools_}});
 }
 
 Result<std::vector<int32_t>> ChatPrompt::tokens(const std::vector<ChatMessage>& messages,
                                                 bool isToAnswer, SpecialTokens inMessages) const {
   std::vector<ChatMessage> safe = messages;
+  ChatPrompt prompt = *this;
   std::string mark;
   if (inMessages == SpecialTokens::kAreText) {
-    mark = freeMark(messages);
+    mark = freeMark(messages, tools_);
     if (mark.empty())
       return fail(ErrorCode::kBadData, "The messages have all characters from U+{:X} to U+{:X}.",
                   kFirstMark, kLastMark);
-    for (ChatMessage& message : safe) message.content = marked(*tokenizer_, message.content, mark);
+    for (ChatMessage& message : safe) {
+      message.content = marked(*tokenizer_, std::string_view(message.content), mark);
+      for (auto& [name, value] : message.members) {
+        HEARTH_ASSIGN(value, marked(*tokenizer_, value, mark));
+      }
+    }
+    HEARTH_ASSIGN(prompt.tools_, marked(*tokenizer_, tools_, mark));
   }
-  HEARTH_ASSIGN(const std::string text, render(safe, isToAnswer));
+  HEARTH_ASSIGN(const std::string text, prompt.render(safe, isToAnswer));
   std::vector<int32_t> made;
   size_t done = 0;
   const auto addText = [&](size_t end) -> Status {

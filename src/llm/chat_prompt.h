@@ -7,18 +7,23 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "llm/chat_template.h"
 #include "llm/llm_metadata.h"
+#include "llm/template_value.h"
 #include "llm/tokenizer.h"
 
 namespace hearth::llm {
 
 struct ChatMessage {
-  std::string role;  // "system", "user" or "assistant"
+  std::string role;  // "system", "user", "assistant", "tool" or what else a template knows
   std::string content;
+  // What a template sees besides, such as `tool_calls`, `name` and `tool_call_id`. A `content` here
+  // stands in place of the text, which is empty then.
+  std::vector<std::pair<std::string, TemplateValue>> members = {};
 };
 
 // The tokens that stand before a text; none where the model has none.
@@ -39,12 +44,18 @@ class ChatPrompt {
   static Result<ChatPrompt> create(const LlmMetadata& metadata, const Tokenizer& tokenizer,
                                    std::string_view chatTemplate);
 
+  // The same with tools that the model may call, for the template's variable `tools`: a list of
+  // what OpenAI's interface has for it. Error: kUnsupported where the model has no template.
+  Result<ChatPrompt> withTools(TemplateValue tools) const;
+
   // The text; `isToAnswer`: with what stands before an answer. Errors: those of
-  // ChatTemplate::render; kBadData for text that is no UTF-8.
+  // ChatTemplate::render; kBadData for text that is no UTF-8; kUnsupported for messages of other
+  // roles than system, user and assistant where the model has no template.
   Result<std::string> render(const std::vector<ChatMessage>& messages, bool isToAnswer) const;
 
   // The tokens of that text, which begin with the model's start. Special tokens that are written in
-  // a message are only parsed on request; those of the template are in any case.
+  // a message, or in a tool's description, are only parsed on request; those of the template are in
+  // any case.
   Result<std::vector<int32_t>> tokens(const std::vector<ChatMessage>& messages, bool isToAnswer,
                                       SpecialTokens inMessages) const;
 
@@ -59,6 +70,7 @@ class ChatPrompt {
 
   const Tokenizer* tokenizer_;
   std::optional<ChatTemplate> template_;
+  TemplateValue tools_;  // None = none
   PromptAffixes user_;
   PromptAffixes model_;
   PromptAffixes system_;

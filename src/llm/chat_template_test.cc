@@ -194,6 +194,19 @@ TEST(ChatTemplateTest, TemplatesThatWorkForEverEnd) {
               HasSubstr("too"));
 }
 
+TEST(ChatTemplateTest, OnlyMethodsAreAttributesOfTexts) {
+  EXPECT_EQ(render("{{ 'a'.content is defined }} {{ 'a'.upper is defined }} {{ 'a'.upper() }}"),
+            "False True A");
+  EXPECT_EQ(render("{{ [1].content is defined }} {{ [1].index is defined }}"), "False True");
+}
+
+TEST(ChatTemplateTest, NothingIsChosenOfNone) {
+  EXPECT_EQ(
+      render("{{ none | selectattr('a') | list | length }}"
+             "{{ none | map('upper') | list | length }}{{ '' | reject('x') | list | length }}"),
+      "000");
+}
+
 TEST(ChatTemplateTest, ChainsAndCirclesOfNamespacesAreFreed) {
   EXPECT_EQ(render("{% set n = namespace() %}{% set n.x = [n] %}{{ n.x|length }}"), "1");
   EXPECT_EQ(render("{% set n = namespace(x=none) %}{% for i in range(20000) %}"

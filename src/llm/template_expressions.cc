@@ -412,7 +412,9 @@ Result<TemplateValue> TemplateEvaluator::attribute(const TemplateValue& value,
     if (isDictionaryMethod(name)) return method();
     return itemOf(value, TemplateValue(name), &budget_);
   }
-  if (value.asText() != nullptr || value.asList() != nullptr) return method();
+  if ((value.asText() != nullptr && isTextMethod(name)) ||
+      (value.asList() != nullptr && isListMethod(name)))
+    return method();
   return TemplateValue::undefined(name);
 }
 

@@ -103,6 +103,8 @@ Result<TemplateValue> filterDictSort(const TemplateValue& value, const Arguments
 // select, reject, selectattr and rejectattr.
 Result<TemplateValue> filterSelect(std::string_view name, const TemplateValue& value,
                                    const Arguments& arguments, TemplateBudget* budget) {
+  // As in Jinja2: nothing is chosen of what is false, as none.
+  if (!value.isTrue()) return budget->list({});
   const bool isByAttribute = name.ends_with("attr");
   const bool isRejected = name.starts_with("reject");
   HEARTH_ASSIGN(const Values items, itemsOf(value, budget));
@@ -127,6 +129,7 @@ Result<TemplateValue> filterSelect(std::string_view name, const TemplateValue& v
 
 Result<TemplateValue> filterMap(const TemplateValue& value, const Arguments& arguments,
                                 TemplateBudget* budget) {
+  if (!value.isTrue()) return budget->list({});
   HEARTH_ASSIGN(Values items, itemsOf(value, budget));
   const TemplateValue* const attribute = arguments.find(SIZE_MAX, "attribute");
   const TemplateValue* const otherwise = arguments.find(SIZE_MAX, "default");

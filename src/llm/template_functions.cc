@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "llm/template_text.h"
@@ -148,6 +149,26 @@ Result<TemplateValue> itemOf(const TemplateValue& value, const TemplateValue& ke
 bool isDictionaryMethod(std::string_view name) {
   constexpr std::array<std::string_view, 4> kMethods = {"items", "keys", "values", "get"};
   return std::ranges::find(kMethods, name) != kMethods.end();
+}
+
+bool isTextMethod(std::string_view name) {
+  constexpr std::string_view kMethods[] = {
+      "capitalize",   "casefold",    "center",    "count",      "encode",       "endswith",
+      "expandtabs",   "find",        "format",    "format_map", "index",        "isalnum",
+      "isalpha",      "isascii",     "isdecimal", "isdigit",    "isidentifier", "islower",
+      "isnumeric",    "isprintable", "isspace",   "istitle",    "isupper",      "join",
+      "ljust",        "lower",       "lstrip",    "maketrans",  "partition",    "removeprefix",
+      "removesuffix", "replace",     "rfind",     "rindex",     "rjust",        "rpartition",
+      "rsplit",       "rstrip",      "split",     "splitlines", "startswith",   "strip",
+      "swapcase",     "title",       "translate", "upper",      "zfill"};
+  return std::ranges::find(kMethods, name) != std::end(kMethods);
+}
+
+bool isListMethod(std::string_view name) {
+  constexpr std::string_view kMethods[] = {"append", "clear",   "copy",   "count",
+                                           "extend", "index",   "insert", "pop",
+                                           "remove", "reverse", "sort"};
+  return std::ranges::find(kMethods, name) != std::end(kMethods);
 }
 
 Result<TemplateValue> callTemplateMethod(const TemplateValue& value, std::string_view name,

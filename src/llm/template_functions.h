@@ -25,6 +25,10 @@ Result<TemplateValue> callTemplateMethod(const TemplateValue& value, std::string
 
 // Whether a dictionary's method has this name.
 bool isDictionaryMethod(std::string_view name);
+// Whether Python's strings and lists have a method of this name, which callTemplateMethod() may not
+// know.
+bool isTextMethod(std::string_view name);
+bool isListMethod(std::string_view name);
 
 // The values that a loop over a value meets; of a string its characters, of a dictionary its keys.
 Result<std::vector<TemplateValue>> itemsOf(const TemplateValue& value, TemplateBudget* budget);

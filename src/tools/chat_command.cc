@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "llm/chat_prompt.h"
+#include "llm/conversation.h"
 #include "tools/language_commands.h"
 #include "tools/language_session.h"
 #include "tools/text_argument.h"
@@ -125,6 +126,11 @@ Outcome<void> chatCommand(const LanguageOptions& options) {
   HEARTH_ASSIGN(const auto session, LanguageSession::open(options, &watchdog));
   HEARTH_ASSIGN(llm::ChatPrompt prompt,
                 llm::ChatPrompt::create(session->metadata(), session->tokenizer(), chatTemplate));
+  if (!options.tools.empty()) {
+    HEARTH_ASSIGN(const std::string json, textOfArgument("@" + options.tools));
+    HEARTH_ASSIGN(llm::TemplateValue tools, llm::toolsOfJson(json));
+    HEARTH_ASSIGN(prompt, prompt.withTools(std::move(tools)));
+  }
   Chat chat(options, session.get(), std::move(prompt));
   if (options.system) chat.addSystem(std::move(system));
   if (options.prompt) return chat.answer(std::move(message), [] { return false; });

@@ -80,6 +80,10 @@ CLI::App* addChatCommand(CLI::App* app, LanguageOptions* options) {
   chat->add_option("--system", options->system, "What the model is told first, or @FILE")
       ->type_name("TEXT");
   addTemplate(chat, options);
+  chat->add_option(
+          "--tools", options->tools,
+          "A JSON list of the tools that the model is told of, as OpenAI's interface has it")
+      ->type_name("FILE");
   addGeneration(chat, options);
   chat->get_option("--json")->needs(prompt);
   return chat;

@@ -19,6 +19,7 @@ struct LanguageOptions {
   std::optional<std::string> prefix;   // complete: what stands before the prompt
   std::string prefixStore = "marked";  // what is kept of prompts: off, marked, all
   std::string chatTemplate;            // chat: a file, or none
+  std::string tools;                   // chat: a file of JSON; empty = none
   bool hasSpecialTokens = false;       // in the prompt and the messages
   size_t maxTokens = 0;                // 0 = as many as the context has room for
   std::vector<std::string> stops;

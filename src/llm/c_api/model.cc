@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "llm/c_api/handles.h"
-#include "llm/json_reader.h"
+#include "llm/conversation.h"
 
 using hearth::CompileOptions;
 using hearth::ErrorCode;
@@ -51,33 +51,18 @@ Result<CompileOptions> compileOptionsOf(const hearth_compile_options* given) {
   return options;
 }
 
-// [{"role": ..., "content": ...}, ...]; other members are skipped.
-Result<std::vector<ChatMessage>> messagesOf(const char* json) {
-  JsonReader reader(json);
+// The conversation of a caller, and what makes its prompt.
+struct CallersPrompt {
+  ChatPrompt prompt;
   std::vector<ChatMessage> messages;
-  HEARTH_TRY(reader.beginArray());
-  for (;;) {
-    HEARTH_ASSIGN(const bool hasMessage, reader.nextElement());
-    if (!hasMessage) break;
-    ChatMessage message;
-    HEARTH_TRY(reader.beginObject());
-    std::string key;
-    for (;;) {
-      HEARTH_ASSIGN(const bool hasMember, reader.nextKey(&key));
-      if (!hasMember) break;
-      std::string* const member = key == "role"      ? &message.role
-                                  : key == "content" ? &message.content
-                                                     : nullptr;
-      HEARTH_TRY(member == nullptr ? reader.skip() : reader.readString(member));
-    }
-    if (message.role != "system" && message.role != "user" && message.role != "assistant")
-      return fail(ErrorCode::kBadData,
-                  "Message {} has the role '{}'; it may be system, user or assistant.",
-                  messages.size() + 1, message.role);
-    messages.push_back(std::move(message));
-  }
-  HEARTH_TRY(reader.expectEnd());
-  return messages;
+};
+
+Result<CallersPrompt> promptOf(const OpenModel& model, const char* json) {
+  HEARTH_ASSIGN(const ChatPrompt* const prompt, model.chatPrompt());
+  HEARTH_ASSIGN(Conversation conversation, Conversation::ofJson(json));
+  if (conversation.tools.isNone()) return CallersPrompt{*prompt, std::move(conversation.messages)};
+  HEARTH_ASSIGN(ChatPrompt withTools, prompt->withTools(std::move(conversation.tools)));
+  return CallersPrompt{std::move(withTools), std::move(conversation.messages)};
 }
 
 nlohmann::ordered_json samplerOf(const LlmMetadata& metadata) {
@@ -193,9 +178,8 @@ hearth_status hearth_llm_prompt_text(const hearth_llm_model* model, const char* 
     if (messages == nullptr) return nullArgument("messages");
     if (text == nullptr) return nullArgument("text");
     HEARTH_TRY(checkFlags(flags, HEARTH_LLM_TO_ANSWER));
-    HEARTH_ASSIGN(const ChatPrompt* const prompt, model->model->chatPrompt());
-    HEARTH_ASSIGN(const auto list, messagesOf(messages));
-    HEARTH_ASSIGN(const std::string made, prompt->render(list, flags != 0));
+    HEARTH_ASSIGN(const CallersPrompt caller, promptOf(*model->model, messages));
+    HEARTH_ASSIGN(const std::string made, caller.prompt.render(caller.messages, flags != 0));
     *text = copyText(made);
     if (bytes != nullptr) *bytes = made.size();
     return {};
@@ -211,12 +195,12 @@ hearth_status hearth_llm_prompt_tokens(const hearth_llm_model* model, const char
     if (tokens == nullptr) return nullArgument("tokens");
     if (count == nullptr) return nullArgument("count");
     HEARTH_TRY(checkFlags(flags, HEARTH_LLM_TO_ANSWER | HEARTH_LLM_PARSE_SPECIAL));
-    HEARTH_ASSIGN(const ChatPrompt* const prompt, model->model->chatPrompt());
-    HEARTH_ASSIGN(const auto list, messagesOf(messages));
+    HEARTH_ASSIGN(const CallersPrompt caller, promptOf(*model->model, messages));
     const auto special = (flags & HEARTH_LLM_PARSE_SPECIAL) != 0 ? SpecialTokens::kAreParsed
                                                                  : SpecialTokens::kAreText;
-    HEARTH_ASSIGN(const std::vector<int32_t> made,
-                  prompt->tokens(list, (flags & HEARTH_LLM_TO_ANSWER) != 0, special));
+    HEARTH_ASSIGN(
+        const std::vector<int32_t> made,
+        caller.prompt.tokens(caller.messages, (flags & HEARTH_LLM_TO_ANSWER) != 0, special));
     *tokens = copyTokens(made);
     *count = made.size();
     return {};

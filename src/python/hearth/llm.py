@@ -192,6 +192,10 @@ def _array(tokens):
     return (ctypes.c_int32 * len(numbers))(*numbers), ctypes.c_size_t(len(numbers))
 
 
+def _conversation(messages, tools):
+    return json.dumps(messages if tools is None else {"messages": messages, "tools": tools}).encode()
+
+
 class Model:
     """A language model with its tokenizer. The weights are read when the first session is made.
 
@@ -236,26 +240,30 @@ class Model:
         return _library.text("detokenize", self._handle, *_array(tokens),
                              ctypes.c_uint32(_SHOW_SPECIAL if special else 0))
 
-    def prompt(self, messages, *, answer=True):
+    def prompt(self, messages, *, tools=None, answer=True):
         """The text of a conversation as the model was trained on it: `messages` are dicts with `role`
-        and `content`. With `answer` it ends with what stands before an answer."""
-        return _library.text("prompt_text", self._handle, json.dumps(messages).encode(),
+        (system, developer, user, assistant or tool) and `content`, and what its template knows
+        besides, such as `tool_calls`. `tools` are dicts as OpenAI's interface has them. With `answer`
+        it ends with what stands before an answer."""
+        return _library.text("prompt_text", self._handle, _conversation(messages, tools),
                              ctypes.c_uint32(_TO_ANSWER if answer else 0))
 
-    def prompt_tokens(self, messages, *, answer=True, special=False):
-        """The tokens of that text. With `special`, special tokens in messages are parsed, too."""
+    def prompt_tokens(self, messages, *, tools=None, answer=True, special=False):
+        """The tokens of that text. With `special`, special tokens in messages and tools are parsed,
+        too."""
         flags = (_TO_ANSWER if answer else 0) | (_PARSE_SPECIAL if special else 0)
-        return _library.tokens("prompt_tokens", self._handle, json.dumps(messages).encode(),
+        return _library.tokens("prompt_tokens", self._handle, _conversation(messages, tools),
                                ctypes.c_uint32(flags))
 
     def session(self):
         """A Session with an empty text."""
         return Session._make(self)
 
-    def chat(self, system=None):
-        """A Chat, which may begin with a message of the system."""
+    def chat(self, system=None, *, tools=None):
+        """A Chat, which may begin with a message of the system. `tools` are what the model may call,
+        dicts as OpenAI's interface has them; a call is part of the answer's text."""
         messages = [] if system is None else [{"role": "system", "content": system}]
-        return Chat(self.session(), messages)
+        return Chat(self.session(), messages, tools)
 
     def complete(self, prompt, **options):
         """An Answer that continues `prompt`, a text or tokens, in a session of its own. The options
@@ -514,21 +522,25 @@ class Answer:
 class Chat:
     """A conversation. Made by Model.chat()."""
 
-    def __init__(self, session, messages):
+    def __init__(self, session, messages, tools=None):
         self.session = session
         self.messages = messages
+        self.tools = tools
         self._answer = None
 
     def __repr__(self):
         return f"<hearth.llm.Chat: {len(self.messages)} messages, {self.session!r}>"
 
-    def send(self, text, **options):
-        """Adds a message of the user. Returns the Answer, which becomes a message, too, when it ends.
-        One that has not ended ends now. The options are those of Session.answer()."""
+    def send(self, message, **options):
+        """Adds a message of the user, a text, or another one, such as a tool's result: a dict. Returns
+        the Answer, which becomes a message, too, when it ends. One that has not ended ends now. The
+        options are those of Session.answer()."""
         if self._answer is not None:
             self._answer.close()
-        messages = [*self.messages, {"role": "user", "content": text}]
-        tokens = self.session.model.prompt_tokens(messages)
+        if not isinstance(message, dict):
+            message = {"role": "user", "content": message}
+        messages = [*self.messages, message]
+        tokens = self.session.model.prompt_tokens(messages, tools=self.tools)
         self.reused_tokens = self.session.replace(tokens)
         if messages[0]["role"] == "system":
             self.session.mark_prefix(self._commonTokens(tokens, messages[:1]))
@@ -540,7 +552,7 @@ class Chat:
 
     def _commonTokens(self, tokens, messages):
         """How many tokens all conversations have that begin with these messages."""
-        begin = self.session.model.prompt_tokens(messages, answer=False)
+        begin = self.session.model.prompt_tokens(messages, tools=self.tools, answer=False)
         differing = (i for i, (one, other) in enumerate(zip(begin, tokens)) if one != other)
         return next(differing, min(len(begin), len(tokens)))
 
@@ -552,4 +564,4 @@ class Chat:
         other."""
         if self._answer is not None and self._answer.ending is None:
             raise BadState("The answer has not ended; Answer.close() ends it.")
-        return Chat(self.session.fork(), list(self.messages))
+        return Chat(self.session.fork(), list(self.messages), self.tools)

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "llm/conversation.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace hearth::llm {
+namespace {
+
+constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
+
+Result<ChatMessage> messageOf(const TemplateValue& value, size_t number) {
+  const DictionaryValue* const members = value.asDictionary();
+  if (members == nullptr)
+    return fail(ErrorCode::kBadData, "Message {} is {} and no object.", number, value.kindName());
+  ChatMessage message;
+  for (const auto& [name, member] : members->items) {
+    const std::string* const text = member.asText();
+    if (name == "role" && text != nullptr)
+      message.role = *text;
+    else if (name == "content" && text != nullptr)
+      message.content = *text;
+    else if (name == "content" && !member.isNone() && member.asList() == nullptr)
+      return fail(ErrorCode::kBadData,
+                  "The content of message {} is {}; in JSON it is a text, a list or null.", number,
+                  member.kindName());
+    else if (name != "role")
+      message.members.emplace_back(name, member);
+  }
+  if (!std::ranges::contains(kRoles, message.role))
+    return fail(ErrorCode::kBadData,
+                "Message {} has the role '{}'; it may be system, developer, user, assistant or "
+                "tool.",
+                number, message.role);
+  return message;
+}
+
+Status checkTools(const TemplateValue& tools) {
+  if (tools.isNone()) return {};
+  if (tools.asList() == nullptr)
+    return fail(ErrorCode::kBadData, "The tools are {} and no list.", tools.kindName());
+  return {};
+}
+
+}  // namespace
+
+Result<Conversation> Conversation::ofJson(std::string_view json) {
+  HEARTH_ASSIGN(const TemplateValue all, templateValueOfJson(json));
+  const TemplateValue* messages = &all;
+  Conversation conversation;
+  if (const DictionaryValue* const object = all.asDictionary()) {
+    messages = object->find("messages");
+    if (const TemplateValue* const tools = object->find("tools")) conversation.tools = *tools;
+  }
+  if (messages == nullptr || messages->asList() == nullptr)
+    return fail(ErrorCode::kBadData, "The messages are no JSON array.");
+  HEARTH_TRY(checkTools(conversation.tools));
+  for (const TemplateValue& value : messages->asList()->items) {
+    HEARTH_ASSIGN(ChatMessage message, messageOf(value, conversation.messages.size() + 1));
+    conversation.messages.push_back(std::move(message));
+  }
+  return conversation;
+}
+
+Result<TemplateValue> toolsOfJson(std::string_view json) {
+  HEARTH_ASSIGN(TemplateValue tools, templateValueOfJson(json));
+  HEARTH_TRY(checkTools(tools));
+  return tools;
+}
+
+}  // namespace hearth::llm
