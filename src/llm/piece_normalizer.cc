@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/double_array_trie.h"
 #include "llm/utf8.h"
 
 namespace hearth::llm {
@@ -13,17 +14,6 @@ constexpr size_t kMaxRuleBytes = 256;
 constexpr size_t kMaxTimesLonger = 16;
 constexpr size_t kAlwaysAllowedBytes = 1024;
 
-// A unit of a double array (darts-clone): what leads to it, where its children are, and whether
-// the first of them holds a value.
-struct Unit {
-  uint32_t bits;
-
-  uint32_t label() const { return bits & 0x800000FF; }
-  uint32_t offset() const { return (bits >> 10) << ((bits & 0x200) >> 6); }
-  bool hasValue() const { return (bits & 0x100) != 0; }
-  uint32_t value() const { return bits & 0x7FFFFFFF; }
-};
-
 struct Replacement {
   std::string_view text;
   size_t size = 0;  // of what it replaces, in bytes
@@ -32,22 +22,14 @@ struct Replacement {
 // The longest text that a rule replaces, from `begin` on; of size 0 where there is none.
 Replacement findRule(const SentencePieceTable& table, std::string_view text, size_t begin) {
   const auto units = table.ruleUnits();
+  const base::DoubleArrayTrie rules(reinterpret_cast<const uint8_t*>(units.data()), units.size());
   Replacement found;
-  if (units.empty()) return found;
-  const std::string_view rest = text.substr(begin, kMaxRuleBytes);
-  uint32_t at = Unit{units[0]}.offset();
-  for (size_t i = 0; i < rest.size(); ++i) {
-    const auto byte = static_cast<uint8_t>(rest[i]);
-    at ^= byte;
-    if (at >= units.size() || Unit{units[at]}.label() != byte) break;
-    const Unit unit{units[at]};
-    at ^= unit.offset();
-    if (at >= units.size()) break;
-    const size_t value = Unit{units[at]}.value();
-    if (!unit.hasValue() || value >= table.ruleTexts().size()) continue;
-    const std::string_view made = table.ruleTexts().substr(value);
-    found = {made.substr(0, std::min(made.find('\0'), made.size())), i + 1};
-  }
+  rules.forEachPrefix(text.substr(begin, kMaxRuleBytes),
+                      [&](const base::DoubleArrayTrie::Match& match) {
+                        if (match.value >= table.ruleTexts().size()) return;
+                        const std::string_view made = table.ruleTexts().substr(match.value);
+                        found = {made.substr(0, made.find('\0')), match.size};
+                      });
   return found;
 }
 

@@ -85,7 +85,7 @@ struct ConfigTable : private flatbuffers::Table {
   static constexpr auto kReplacements = fieldOffset(12);
 };
 
-DoubleArrayTrie trieOf(const TrieTable* table) {
+base::DoubleArrayTrie trieOf(const TrieTable* table) {
   if (table == nullptr || table->nodes() == nullptr) return {};
   return {table->nodes()->Data(), table->nodes()->size()};
 }
@@ -120,10 +120,6 @@ std::string withMarkedSpaces(std::string_view text) {
 }
 
 }  // namespace
-
-uint32_t DoubleArrayTrie::node(size_t index) const {
-  return valueAt<uint32_t>(nodes_ + index * sizeof(uint32_t));
-}
 
 Result<SentencepieceModel> SentencepieceModel::read(std::span<const uint8_t> bytes) {
   if (reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment != 0)
@@ -162,8 +158,9 @@ Result<std::string> SentencepieceModel::replacePrefixes(std::string_view text) c
   const size_t most = text.size() * kMostGrowth;
   std::string result;
   while (!text.empty()) {
-    std::optional<DoubleArrayTrie::Match> longest;
-    prefixes_.forEachPrefix(text, [&](const DoubleArrayTrie::Match& match) { longest = match; });
+    std::optional<base::DoubleArrayTrie::Match> longest;
+    prefixes_.forEachPrefix(text,
+                            [&](const base::DoubleArrayTrie::Match& match) { longest = match; });
     if (!longest) {
       result += text[0];
       text.remove_prefix(1);
@@ -208,7 +205,7 @@ Result<std::vector<int32_t>> SentencepieceModel::bestPieces(std::string_view tex
     if (unknown_)
       offer(i + 1, ends[i].score + unknownScore_, *unknown_,
             ends[i].code == unknown_ ? ends[i].begin : i);
-    pieces_.forEachPrefix(text.substr(i), [&](const DoubleArrayTrie::Match& match) {
+    pieces_.forEachPrefix(text.substr(i), [&](const base::DoubleArrayTrie::Match& match) {
       if (match.value >= scoreCount_) {
         isScored = false;
         return;

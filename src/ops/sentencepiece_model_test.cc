@@ -98,9 +98,9 @@ TEST(SentencepieceModelTest, CirclesEnd) {
   nodes[0] = 1u << 10;
   nodes[1] = 0x80000007u;
   nodes[1 ^ 'a'] = 'a' | 0x100u | static_cast<uint32_t>('a') << 10;
-  const DoubleArrayTrie trie(reinterpret_cast<const uint8_t*>(nodes.data()), nodes.size());
+  const base::DoubleArrayTrie trie(reinterpret_cast<const uint8_t*>(nodes.data()), nodes.size());
   size_t count = 0;
-  trie.forEachPrefix(std::string(100'000, 'a'), [&](const DoubleArrayTrie::Match& match) {
+  trie.forEachPrefix(std::string(100'000, 'a'), [&](const base::DoubleArrayTrie::Match& match) {
     EXPECT_EQ(match.value, 7u);
     ++count;
   });
