@@ -8,6 +8,7 @@
 
 #include "base/trace.h"
 #include "drivers/cpu/cpu_execution.h"
+#include "drivers/cpu/model_division.h"
 #include "hal/request_check.h"
 #include "ops/specialized_model.h"
 
@@ -20,10 +21,6 @@ constexpr size_t kKeptShapes = 8;
 
 // By what factor fewer shapes are kept for each part behind a division.
 constexpr size_t kFewerShapes = 4;
-
-// How often a model is divided where shapes depend on values; what lies behind is interpreted. Each
-// division copies what is left of the model.
-constexpr unsigned kMostDivisions = 16;
 
 // Whether the dimensions that a request gives an output, 0 for those that it leaves open, agree
 // with those that the inputs give it.

@@ -16,9 +16,6 @@
 namespace hearth::cpu {
 namespace {
 
-// How often a model may be divided.
-constexpr unsigned kMostDivisions = 16;
-
 // The kernels of the execution graph, by operation; none where the model cannot be planned.
 std::optional<std::vector<std::string>> kernelsOf(const graph::Model& model) {
   PlanBuilder builder(model, nullptr, {});

@@ -10,6 +10,10 @@
 
 namespace hearth::cpu {
 
+// How often a model is divided; what lies behind is interpreted. Each division copies what is left
+// of the model.
+inline constexpr unsigned kMostDivisions = 16;
+
 // The operations of the parts, as indices in the main subgraph, in its order.
 struct ModelDivision {
   std::vector<uint32_t> front;  // what reads no result of `cut`
