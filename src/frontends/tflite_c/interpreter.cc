@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/cancellation.h"
 #include "base/env.h"
 #include "frontends/tflite_c/own_delegate.h"
 #include "frontends/tflite_c/program_operators.h"
@@ -126,8 +127,9 @@ Result<TfLiteStatus> Interpreter::invoke(SubgraphRunner* subgraph) {
   TfLiteStatus outcome = kTfLiteOk;
   HEARTH_TRY(withClaim([&]() -> Status {
     isCancelled_.store(false, std::memory_order_relaxed);
+    const base::CancellationScope scope(&isCancelled_);
     const Status run = subgraph->invoke();
-    if (!run) {
+    if (!run && !isCancelled_.load(std::memory_order_relaxed)) {
       if (!fallsBack_ || !subgraph->hasDelegates()) return run;
       reporter_.report(run.error().toString());
       HEARTH_TRY(provideOperators());

@@ -55,8 +55,9 @@ struct Record {
   int previewed = 0;
   int prepareResult = kOk;
   int invokeResult = kOk;
-  int kernelResult = kOk;  // of its prepare
-  bool isDynamic = false;  // outputs get their memory in invoke
+  int kernelResult = kOk;     // of its prepare
+  bool isDynamic = false;     // outputs get their memory in invoke
+  void* cancelled = nullptr;  // the interpreter whose run invoke cancels
   std::vector<int> plan;
   std::vector<int> activations;  // of ADD
   std::vector<int> kernelInputs;
@@ -118,6 +119,8 @@ TfLiteStatus prepareKernel(TfLiteContext* context, TfLiteNode* node) {
 TfLiteStatus invokeKernel(TfLiteContext* context, TfLiteNode* node) {
   const auto& kernel = *static_cast<KernelState*>(node->user_data);
   ++kernel.record->invoked;
+  if (kernel.record->cancelled != nullptr)
+    function<int(void*)>("TfLiteInterpreterCancel")(kernel.record->cancelled);
   if (kernel.record->invokeResult != kOk) {
     context->ReportError(context, "the device has gone, code %d", 7);
     return kTfLiteError;
@@ -374,6 +377,26 @@ TEST(ProgramDelegates, AFailedRunFallsBackWhereThatIsEnabled) {
   ASSERT_EQ(program.resize(0, {1}), kOk);
   EXPECT_EQ(program.allocate(), kOk) << program.messages();
   EXPECT_EQ(program.invoke(), kOk) << program.messages();
+}
+
+TEST(ProgramDelegates, ACancelledRunEndsBeforeTheNextOperation) {
+  Record record;
+  TfLiteDelegate delegate = delegateOf(&record);
+  Program program(chain());
+  add(&program, &delegate);
+  EXPECT_EQ(function<int(void*, bool)>("TfLiteInterpreterOptionsEnableCancellation")(
+                program.options(), true),
+            kOk);
+  ASSERT_TRUE(program.create()) << program.messages();
+  ASSERT_EQ(program.allocate(), kOk) << program.messages();
+  ASSERT_EQ(program.invoke(), kOk) << program.messages();
+  ASSERT_EQ(record.invoked, 2);
+  record.cancelled = program.interpreter();
+  constexpr int kCancelled = 8;
+  EXPECT_EQ(program.invoke(), kCancelled);
+  EXPECT_EQ(record.invoked, 3);
+  record.cancelled = nullptr;
+  EXPECT_THAT(run(&program, {-1, 0, 1}), ElementsAre(-2, -2, -2));
 }
 
 TEST(ProgramDelegates, StaticSizesAreAskedFor) {

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <optional>
 
+#include "base/cancellation.h"
 #include "base/log.h"
 #include "base/thread_local.h"
 #include "base/trace.h"
@@ -311,15 +313,21 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
   return {};
 }
 
-Status ExecutionContext::missedDeadline(size_t node) const {
-  return fail(ErrorCode::kMissedDeadlineTransient, "The deadline passes before {}.",
-              plan_.nodes[node].name);
+Status ExecutionContext::mayGoOn(size_t node, const base::Deadline& deadline,
+                                 const std::atomic<bool>* cancellation) const {
+  if (deadline.hasPassed()) [[unlikely]]
+    return fail(ErrorCode::kMissedDeadlineTransient, "The deadline passes before {}.",
+                plan_.nodes[node].name);
+  if (cancellation != nullptr && cancellation->load(std::memory_order_relaxed)) [[unlikely]]
+    return fail(ErrorCode::kMissedDeadlineTransient, "The run is cancelled before {}.",
+                plan_.nodes[node].name);
+  return {};
 }
 
 Status ExecutionContext::runSteps(threads::ThreadPool* pool, const base::Deadline& deadline) {
+  const std::atomic<bool>* const cancellation = base::cancellationOfThread();
   for (size_t n = 0; n < steps_.size(); ++n) {
-    if (deadline.hasPassed()) [[unlikely]]
-      return missedDeadline(n);
+    HEARTH_TRY(mayGoOn(n, deadline, cancellation));
     const Step& step = steps_[n];
     HEARTH_TRY_CONTEXT(step.kernel->run(step.isSerial ? nullptr : pool),
                        "while running operation {}", plan_.nodes[n].operation);
@@ -329,9 +337,10 @@ Status ExecutionContext::runSteps(threads::ThreadPool* pool, const base::Deadlin
 
 Status ExecutionContext::runNodes(threads::ThreadPool* pool, const base::Deadline& deadline,
                                   hal::Progress* progress, const Measurement* measurement) {
+  const std::atomic<bool>* const cancellation = base::cancellationOfThread();
   for (size_t n = 0; n < isSetUp_.size(); ++n) {
     if (progress != nullptr) progress->begins(n, isSetUp_.size());
-    if (deadline.hasPassed()) return missedDeadline(n);
+    HEARTH_TRY(mayGoOn(n, deadline, cancellation));
     if (measurement != nullptr) {
       HEARTH_TRY_CONTEXT(runMeasured(n, pool, *measurement), "while running operation {}",
                          plan_.nodes[n].operation);

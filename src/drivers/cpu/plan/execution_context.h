@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <span>
 #include <utility>
@@ -115,7 +116,9 @@ class ExecutionContext {
                   hal::Progress* progress, const Measurement* measurement);
   // Runs the nodes when that is done.
   Status runSteps(threads::ThreadPool* pool, const base::Deadline& deadline);
-  Status missedDeadline(size_t node) const;
+  // kMissedDeadlineTransient if the deadline has passed, or the run is cancelled, before the node.
+  Status mayGoOn(size_t node, const base::Deadline& deadline,
+                 const std::atomic<bool>* cancellation) const;
   void resolveAddresses();
   Status setUp(const KernelFactory& maker, size_t node, Kernel* kernel);
   Result<void*> workspaceFor(const KernelFactory& maker, size_t node);
