@@ -44,9 +44,10 @@ class VulkanDevice final : public hal::Device {
   }
 
   hal::Capabilities capabilities() const override {
-    // Assumed, not measured: a GPU with memory of its own is faster than hearth-cpu, any other is
-    // taken only where it is named.
-    const bool isFast = open_.gpu->facts().type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+    // Assumed, not measured: a GPU with memory of its own is faster than hearth-cpu, another one is
+    // taken only where it is named. So is an implementation on the CPU, which was named to be here.
+    const bool isFast = open_.gpu->facts().type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ||
+                        open_.gpu->facts().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     const hal::PerformanceInfo assumed{isFast ? 0.05f : 0.2f, isFast ? 0.5f : 0.2f};
     hal::Capabilities capabilities;
     for (const graph::OperandTypeInfo& info : graph::operandTypes())

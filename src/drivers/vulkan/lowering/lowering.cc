@@ -95,6 +95,19 @@ Lowering findLowering(OperationType type) {
     case OperationType::kSqueeze:
     case OperationType::kExpandDims:
       return lowerReshape;
+    case OperationType::kSlice:
+    case OperationType::kStridedSlice:
+      return lowerSlice;
+    case OperationType::kSplit:
+      return lowerSplit;
+    case OperationType::kTranspose:
+      return lowerTranspose;
+    case OperationType::kMean:
+    case OperationType::kReduceSum:
+    case OperationType::kReduceMax:
+    case OperationType::kReduceMin:
+    case OperationType::kReduceProd:
+      return lowerReduction;
     case OperationType::kAveragePool2d:
     case OperationType::kMaxPool2d:
     case OperationType::kL2Pool2d:

@@ -84,9 +84,15 @@ Status lowerUnary(LoweringContext& context);
 Status lowerConcatenation(LoweringContext& context);
 Status lowerPad(LoweringContext& context);
 Status lowerReshape(LoweringContext& context);
+Status lowerSlice(LoweringContext& context);
+Status lowerSplit(LoweringContext& context);
+Status lowerTranspose(LoweringContext& context);
 
 // pooling.cc
 Status lowerPool(LoweringContext& context);
+
+// reduction.cc
+Status lowerReduction(LoweringContext& context);
 
 // softmax.cc
 Status lowerSoftmax(LoweringContext& context);

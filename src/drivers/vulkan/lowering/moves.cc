@@ -8,6 +8,9 @@
 #include "ops/concatenation.h"
 #include "ops/pad.h"
 #include "ops/reshape.h"
+#include "ops/slice.h"
+#include "ops/split.h"
+#include "ops/transpose.h"
 
 namespace hearth::vulkan {
 namespace {
@@ -70,6 +73,51 @@ Status lowerPad(LoweringContext& context) {
   return addCopy(context, bytes,
                  {context.inputTensor(0), context.outputTensor(0),
                   loopsOver(input.dimensions, stepsOf(input.dimensions), outputSteps), 0, first});
+}
+
+Status lowerSlice(LoweringContext& context) {
+  HEARTH_ASSIGN(const ops::SliceParameters p,
+                context.operation().operation->type == ops::OperationType::kSlice
+                    ? ops::parseSlice(context.operation())
+                    : ops::parseStridedSlice(context.operation()));
+  const ops::Tensor& input = context.input(0);
+  const std::vector<int64_t> inputSteps = stepsOf(input.dimensions);
+  // The output may lack dimensions of which one element is taken.
+  graph::Dimensions taken;
+  for (const ops::SliceRange& range : p.ranges) taken.push_back(static_cast<uint32_t>(range.size));
+  const std::vector<int64_t> outputSteps = stepsOf(taken);
+  Copy copy{context.inputTensor(0), context.outputTensor(0)};
+  for (size_t i = 0; i < taken.size(); ++i) {
+    copy.loops.push_back({taken[i], inputSteps[i] * p.ranges[i].stride, outputSteps[i]});
+    copy.inputFirst += inputSteps[i] * p.ranges[i].begin;
+  }
+  return addCopy(context, graph::elementSize(*input.operand), std::move(copy));
+}
+
+Status lowerSplit(LoweringContext& context) {
+  HEARTH_ASSIGN(const ops::SplitParameters p, ops::parseSplit(context.operation()));
+  const ops::Tensor& input = context.input(0);
+  const std::vector<int64_t> inputSteps = stepsOf(input.dimensions);
+  const std::vector<int64_t> outputSteps = stepsOf(p.dimensions);
+  for (size_t i = 0; i < p.count; ++i) {
+    if (!context.operation().hasOutput(i)) continue;
+    const auto first = static_cast<int64_t>(i) * p.dimensions[p.axis] * inputSteps[p.axis];
+    HEARTH_TRY(addCopy(context, graph::elementSize(*input.operand),
+                       {context.inputTensor(0), context.outputTensor(i),
+                        loopsOver(p.dimensions, inputSteps, outputSteps), first, 0}));
+  }
+  return {};
+}
+
+Status lowerTranspose(LoweringContext& context) {
+  HEARTH_ASSIGN(const ops::TransposeParameters p, ops::parseTranspose(context.operation()));
+  const ops::Tensor& input = context.input(0);
+  const std::vector<int64_t> inputSteps = stepsOf(input.dimensions);
+  std::vector<int64_t> permuted;
+  for (const size_t from : p.permutation) permuted.push_back(inputSteps[from]);
+  return addCopy(context, graph::elementSize(*input.operand),
+                 {context.inputTensor(0), context.outputTensor(0),
+                  loopsOver(p.dimensions, permuted, stepsOf(p.dimensions))});
 }
 
 }  // namespace hearth::vulkan

@@ -11,7 +11,7 @@ namespace {
 // The constant 0 of pool.comp.
 enum class PoolKind : uint32_t { kAverage, kMaximum, kRootMeanSquare };
 
-PoolKind kindOf(ops::OperationType type) {
+PoolKind poolKindOf(ops::OperationType type) {
   if (type == ops::OperationType::kAveragePool2d) return PoolKind::kAverage;
   return type == ops::OperationType::kMaxPool2d ? PoolKind::kMaximum : PoolKind::kRootMeanSquare;
 }
@@ -23,7 +23,7 @@ Status lowerPool(LoweringContext& context) {
   HEARTH_ASSIGN(const std::string suffix, context.numberSuffix(context.input(0).type()));
   Dispatch dispatch;
   dispatch.shader = "pool." + suffix;
-  dispatch.constant = std::to_underlying(kindOf(context.operation().operation->type));
+  dispatch.constant = std::to_underlying(poolKindOf(context.operation().operation->type));
   dispatch.bindings = {{context.inputTensor(0)}, {context.outputTensor(0), true}};
   const ops::Window2d& w = p.window;
   const ops::ImageLayout from(p.input, p.isNchw);
