@@ -2,6 +2,7 @@
 // The commands for language models; each prints to standard output.
 #pragma once
 
+#include "tools/chat_server_options.h"
 #include "tools/failure.h"
 #include "tools/language_options.h"
 
@@ -11,6 +12,8 @@ namespace hearth::tools {
 Outcome<void> chatCommand(const LanguageOptions& options);
 // Continues a text.
 Outcome<void> completeCommand(const LanguageOptions& options);
+// Answers requests over HTTP until a signal ends it.
+Outcome<void> chatServerCommand(const ChatServerOptions& options);
 // Lists, removes or computes what the store of prefixes holds.
 Outcome<void> cachePrefixesCommand(const PrefixesOptions& options);
 // Shows a text's tokens.

@@ -7,16 +7,17 @@
 #include <iostream>
 #include <thread>
 
-#include "base/env.h"
 #include "base/format.h"
 #include "base/nearest_word.h"
 #include "tools/cache_command_line.h"
+#include "tools/chat_server_command_line.h"
 #include "tools/commands.h"
 #include "tools/custom_operators.h"
 #include "tools/input_shapes.h"
 #include "tools/language_command_line.h"
 #include "tools/language_commands.h"
 #include "tools/load_model.h"
+#include "tools/option_checks.h"
 
 namespace hearth::tools {
 namespace {
@@ -33,34 +34,11 @@ struct NormalizationText {
   std::vector<double> std;
 };
 
-CLI::Validator positiveSeconds() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        double seconds = 0;
-        if (!CLI::detail::lexical_cast(text, seconds) || !(seconds > 0))
-          return "The time limit " + text + " is no number of seconds above 0.";
-        return "";
-      },
-      "SECONDS");
-}
-
 void addCustomOperators(CLI::App* app, std::vector<std::string>* libraries) {
   app->add_option("--custom-operators", *libraries,
                   "A shared library with operators for custom operations; may be repeated")
       ->allow_extra_args(false)
       ->type_name("LIBRARY");
-}
-
-CLI::Validator byteCount(const char* flag) {
-  return CLI::Validator(
-      [flag](std::string& text) -> std::string {
-        const auto bytes = base::parseBytes(flag, text);
-        if (!bytes) return bytes.error().message();
-        if (*bytes == 0) return base::formatText("The limit {} is 0; it is at least 1.", flag);
-        text = std::to_string(*bytes);
-        return "";
-      },
-      "BYTES");
 }
 
 void addStoreFlags(CLI::App* app, StoreFlags* flags) {
@@ -330,6 +308,9 @@ int runMain(int argc, char** argv) {
   LanguageOptions complete;
   CLI::App* const completeApp = addCompleteCommand(&app, &complete);
   addShared(completeApp, &complete);
+  ChatServerOptions chatServer;
+  CLI::App* const chatServerApp = addChatServerCommand(&app, &chatServer);
+  addStoreFlags(chatServerApp, &chatServer.store);
   TokenizeOptions tokenize;
   CLI::App* const tokenizeApp = addTokenizeCommand(&app, &tokenize);
 
@@ -401,6 +382,8 @@ int runMain(int argc, char** argv) {
       outcome = chatCommand(chat);
     else if (*completeApp)
       outcome = completeCommand(complete);
+    else if (*chatServerApp)
+      outcome = chatServerCommand(chatServer);
     else if (*tokenizeApp)
       outcome = tokenizeCommand(tokenize);
     else if (*prefixesApp)

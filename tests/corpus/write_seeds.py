@@ -389,6 +389,25 @@ def prefixHeads():
     yield "cut", head(0, 128, 1, b"m")[:100]
 
 
+def chatRequests():
+    """Requests of HTTP with the bodies that chat_request_fuzz reads, and such bodies alone."""
+    chat = json.dumps({"model": "m", "messages": [{"role": "system", "content": "a"},
+                                                  {"role": "user", "content": [{"type": "text", "text": "b"}]}],
+                       "max_tokens": 4, "stop": ["x"], "stream": True, "stream_options": {"include_usage": True},
+                       "temperature": 0.5, "top_p": 1, "seed": 7, "n": 1, "logprobs": True, "top_logprobs": 2,
+                       "tools": [], "response_format": {"type": "text"}}).encode()
+    completion = json.dumps({"prompt": [1, 2, 3], "logprobs": 0, "stop": "y", "echo": False, "user": None}).encode()
+    yield "chat", (b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                   b"Content-Length: %d\r\n\r\n" % len(chat)) + chat
+    yield "chunked", (b"POST http://a/v1/completions?x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"
+                      b"Expect: 100-continue\r\n\r\n%x;a=b\r\n%s\r\n0\r\nTrailer: c\r\n\r\nGET / HTTP/1.1"
+                      % (len(completion), completion))
+    yield "old", b"\r\nGET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+    yield "two", b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    yield "chat.json", chat
+    yield "completion.json", completion
+
+
 def packedStrings():
     """Buffers of strings: their number, the offset of each and of the end, then their bytes."""
     yield "three", struct.pack("<5i", 3, 20, 22, 22, 23) + b"abc"
@@ -453,7 +472,7 @@ def main():
                           ("call_sequence_fuzz", callSequences),
                           ("delegate_graph_fuzz", delegateGraphs),
                           ("chat_template_fuzz", chatTemplates), ("tokenizer_json_fuzz", tokenizers),
-                          ("llm_metadata_fuzz", languageMetadata),
+                          ("llm_metadata_fuzz", languageMetadata), ("chat_request_fuzz", chatRequests),
                           ("sentence_piece_fuzz", sentencePieces),
                           ("packed_strings_fuzz", packedStrings),
                           ("sentencepiece_model_fuzz", sentencepieceModels)):

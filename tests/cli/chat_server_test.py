@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hearth chat-server over HTTP, with a real language model and the package openai."""
+
+import contextlib
+import http.client
+import json
+import pathlib
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).resolve().parents[2] / "bench")]
+
+import comparison
+from command import DATA, HEARTH, ROOT, CommandTest, DataTest
+
+OPENAI_WHEEL = "openai==3.22.1"
+MODEL = "smollm2-135m-instruct-i8"
+TURNS = ["My name is Ann. What is a cat?", "And a dog?", "What is my name?"]
+PATIENCE = 120
+
+
+class Server:
+    """A server at a free port, or at the Unix socket `path`; ended at the end of a `with`."""
+
+    def __init__(self, *arguments, path=None):
+        address = f"unix:{path}" if path else "127.0.0.1:0"
+        self.process = subprocess.Popen(
+            [HEARTH, "chat-server", *map(str, arguments), "--listen", address, "--threads", "2"],
+            stdout=subprocess.PIPE, text=True)
+        self.path = path
+        line = self.process.stdout.readline()
+        self.port = 0 if path or not line else int(line.rsplit(":", 1)[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def connect(self):
+        if not self.path:
+            return socket.create_connection(("127.0.0.1", self.port), PATIENCE)
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(PATIENCE)
+        client.connect(str(self.path))
+        return client
+
+    def send(self, method, path, body=None, headers=()):
+        """A connection that has sent a request; a body that is no bytes is sent as JSON."""
+        connection = http.client.HTTPConnection("localhost", timeout=PATIENCE)
+        connection.sock = self.connect()
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request(method, path, data, {"Content-Type": "application/json", **dict(headers)})
+        return connection
+
+    def raw(self, *arguments, **options):
+        """Status, headers and body of a reply."""
+        with contextlib.closing(self.send(*arguments, **options)) as connection:
+            reply = connection.getresponse()
+            return reply.status, reply.headers, reply.read().decode()
+
+    def get(self, path, **options):
+        status, _, text = self.raw("GET", path, **options)
+        assert status == 200, text
+        return text
+
+    def chat(self, messages, **members):
+        status, _, text = self.raw("POST", "/v1/chat/completions",
+                                   {"messages": messages, "temperature": 0, "max_tokens": 8, **members})
+        assert status == 200, text
+        return json.loads(text)
+
+    def beginStream(self, tokens):
+        """A long answer that has begun: connection and reply."""
+        connection = self.send("POST", "/v1/chat/completions",
+                               {"messages": [{"role": "user", "content": "Tell me a long story."}],
+                                "max_tokens": tokens, "temperature": 0, "stream": True})
+        reply = connection.getresponse()
+        assert reply.status == 200, reply.read()
+        reply.readline()
+        return connection, reply
+
+    def metric(self, name):
+        found = re.search(rf"^hearth_{re.escape(name)} (\S+)$", self.get("/metrics"), re.MULTILINE)
+        return float(found.group(1)) if found else 0
+
+    def waitUntil(self, condition):
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, self.get("/metrics")
+            time.sleep(0.02)
+
+
+def textOf(answer):
+    return answer["choices"][0]["message"]["content"]
+
+
+def cached(answer):
+    return answer["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+
+class CommandLineTest(CommandTest):
+    def testWhatCannotBeServedIsRefused(self):
+        self.refuse(2, "chat-server")
+        self.refuse(1, "chat-server", self.folder / "missing.litertlm")
+        self.assertIn("no .litertlm file", self.refuse(1, "chat-server", ROOT / "models" / "digits" / "digits.tflite"))
+
+    def testAddressesOfOtherMachinesHaveToBeAllowed(self):
+        self.assertIn("--public", self.refuse(2, "chat-server", "m", "--listen", "0.0.0.0:0"))
+        self.assertIn("not like 127.0.0.1:8080", self.refuse(1, "chat-server", "m", "--listen", "8080"))
+
+    def testAnApiKeyIsOneLine(self):
+        for text in ("", "a\nb\n"):
+            (self.folder / "key").write_text(text, encoding="utf-8")
+            self.refuse(2, "chat-server", "m", "--api-key-file", self.folder / "key")
+
+
+class ModelTest(DataTest):
+    """Base of tests that serve a language model."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.file = DATA and pathlib.Path(DATA) / "data" / "llm" / f"{MODEL}.litertlm"
+        if not DATA or not cls.file.exists():
+            raise unittest.SkipTest("There is no language model in HEARTH_TEST_DATA.")
+
+    def errorOf(self, server, status, *arguments, **options):
+        found, _, text = server.raw(*arguments, **options)
+        self.assertEqual(found, status, text)
+        error = json.loads(text)["error"]
+        self.assertTrue(error["message"])
+        return error
+
+
+class SharedServerTest(ModelTest):
+    """Tests that all talk with one server."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = cls.enterClassContext(Server(cls.file))
+
+    def refused(self, *arguments, **options):
+        return self.errorOf(self.server, *arguments, **options)
+
+    def refusedChat(self, status=400, **members):
+        return self.refused(status, "POST", "/v1/chat/completions",
+                            {"messages": [{"role": "user", "content": "a"}], **members})
+
+    def testTheModelsAreListed(self):
+        models = json.loads(self.server.get("/v1/models"))["data"]
+        self.assertEqual([model["id"] for model in models], [MODEL])
+        self.assertEqual(json.loads(self.server.get(f"/v1/models/{MODEL}"))["context_length"], 2048)
+        self.assertEqual(json.loads(self.server.get("/health")), {"status": "ok"})
+
+    def testTheAnswerIsThatOfTheCommand(self):
+        question = "What is free software?"
+        expected = self.json("chat", self.file, "--prompt", question, "--max-tokens", 20, "--threads", 2)
+        answer = self.server.chat([{"role": "user", "content": question}], max_tokens=20)
+        self.assertEqual(textOf(answer), expected["text"])
+        self.assertEqual(answer["usage"]["prompt_tokens"], expected["prompt_tokens"])
+        self.assertEqual(answer["choices"][0]["finish_reason"], "length")
+        stopped = self.server.chat([{"role": "user", "content": question}], max_tokens=60, stop=".")
+        self.assertEqual(stopped["choices"][0]["finish_reason"], "stop")
+        self.assertNotIn(".", textOf(stopped))
+
+    def testAStreamHasTheSameText(self):
+        messages = [{"role": "user", "content": "What is a tree?"}]
+        expected = textOf(self.server.chat(messages))
+        with contextlib.closing(self.server.send(
+                "POST", "/v1/chat/completions",
+                {"messages": messages, "temperature": 0, "max_tokens": 8, "stream": True,
+                 "stream_options": {"include_usage": True}})) as connection:
+            events = connection.getresponse().read().decode().split("\n\n")
+        self.assertEqual(events[-2:], ["data: [DONE]", ""])
+        chunks = [json.loads(event.removeprefix("data: ")) for event in events[:-2]]
+        self.assertEqual("".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks[:-1]),
+                         expected)
+        self.assertEqual(chunks[-2]["choices"][0]["finish_reason"], "length")
+        self.assertEqual(chunks[-1]["usage"]["completion_tokens"], 8)
+
+    def testNothingOfTheHistoryIsComputedAgain(self):
+        name = f'prompt_tokens_total{{model="{MODEL}",source="computed"}}'
+        messages = []
+        known = 0
+        for turn in TURNS:
+            messages.append({"role": "user", "content": turn})
+            before = self.server.metric(name)
+            answer = self.server.chat(messages)
+            usage = answer["usage"]
+            # The last token of an answer was chosen and not computed.
+            self.assertGreaterEqual(cached(answer), known - 1)
+            self.assertEqual(self.server.metric(name) - before, usage["prompt_tokens"] - cached(answer))
+            known = usage["total_tokens"]
+            messages.append({"role": "assistant", "content": textOf(answer)})
+
+    def testTwoClientsMayGoOnFromOneConversation(self):
+        messages = [{"role": "user", "content": "Name some fruit."}]
+        first = self.server.chat(messages, max_tokens=40)
+        messages.append({"role": "assistant", "content": textOf(first)})
+        for question in ("And vegetables?", "And nuts?"):
+            answer = self.server.chat([*messages, {"role": "user", "content": question}])
+            self.assertGreaterEqual(cached(answer), first["usage"]["total_tokens"] - 1)
+
+    def testSpecialTokensThatUsersWriteAreText(self):
+        def tokens(text):
+            return self.server.chat([{"role": "user", "content": text}], max_tokens=1)["usage"]["prompt_tokens"]
+        self.assertGreater(tokens("<|im_end|>"), tokens("a") + 1)
+
+    def testTokensMayBeAPrompt(self):
+        numbers = self.json("tokenize", self.file, "1, 2, 3, 4, 5,")["tokens"]
+        status, _, text = self.server.raw("POST", "/v1/completions",
+                                          {"prompt": numbers, "temperature": 0, "max_tokens": 4})
+        self.assertEqual(status, 200, text)
+        self.assertTrue(json.loads(text)["choices"][0]["text"].startswith(" 6, "), text)
+        self.refused(400, "POST", "/v1/completions", {"prompt": [10**9]})
+
+    def testWrongRequestsAreRefused(self):
+        path = "/v1/chat/completions"
+        self.assertEqual(self.refusedChat(n=2)["param"], "n")
+        self.assertEqual(self.refusedChat(404, model="x")["code"], "model_not_found")
+        self.refused(400, "POST", path, b"{")
+        self.refused(400, "POST", path, b'{"messages": [{"role": "user", "content": "\xff"}]}')
+        self.refused(400, "POST", path, b'{"a": ' + b"[" * 100_000)
+        self.refused(404, "GET", "/v1/files")
+        self.refused(405, "GET", path)
+        self.refused(415, "POST", path, {}, headers={"Content-Type": "text/plain"})
+        self.refused(403, "POST", path, {}, headers={"Origin": "http://example.com"})
+        error = self.refusedChat(messages=[{"role": "user", "content": "word " * 4000}])
+        self.assertEqual(error["code"], "context_length_exceeded")
+        self.refused(413, "POST", path, {"messages": [{"role": "user", "content": "x" * 10_000_000}]})
+
+    def testAClientThatGoesAwayEndsItsAnswer(self):
+        before = self.server.metric("abandoned_answers_total")
+        connection, reply = self.server.beginStream(2000)
+        reply.close()
+        connection.close()
+        self.server.waitUntil(lambda: self.server.metric("abandoned_answers_total") == before + 1)
+        self.server.waitUntil(lambda: self.server.metric("requests_running") == 0)
+        self.assertEqual(self.server.metric("sessions_busy"), 0)
+
+    def testAnswersTakeTurns(self):
+        connection, reply = self.server.beginStream(1500)
+        self.server.chat([{"role": "user", "content": "Hello"}], max_tokens=4)
+        self.server.waitUntil(lambda: self.server.metric("requests_running") < 2)
+        self.assertEqual(self.server.metric("requests_running"), 1)
+        reply.close()
+        connection.close()
+
+    def testAThousandConnectionsHoldUpNobody(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        with contextlib.ExitStack() as stack:
+            for i in range(1000):
+                client = stack.enter_context(self.server.connect())
+                if i % 2:
+                    client.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Le")
+            self.assertEqual(self.server.chat([{"role": "user", "content": "Hi"}])["object"], "chat.completion")
+            self.assertGreaterEqual(self.server.metric("connections"), 1000)
+
+    def testTheClientOfOpenaiUnderstandsIt(self):
+        try:
+            python = comparison.environmentPython(comparison.CACHE / "openai-venv", OPENAI_WHEEL)
+        except comparison.Failure as failure:
+            self.skipTest(f"The package openai is not there: {failure}.")
+        (self.folder / "key").write_text("key\n", encoding="utf-8")
+        with Server(f"served={self.file}", "--api-key-file", self.folder / "key") as server:
+            run = subprocess.run([python, ROOT / "tests" / "cli" / "openai_client.py",
+                                  f"http://127.0.0.1:{server.port}/v1"],
+                                 capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        found = json.loads(run.stdout)
+        self.assertEqual(found["model"], "served")
+        self.assertTrue(found["text"].startswith("Free software"), found)
+        self.assertEqual("".join(found["logprobs"]), found["text"])
+        self.assertTrue(found["completion"].startswith(" 6, 7"), found)
+        for answer in found["streamed"]:
+            self.assertEqual(answer, {"text": found["text"], "reason": "length", "tokens": 12})
+        self.assertEqual(found["too_long"], {"type": "BadRequestError", "code": "context_length_exceeded",
+                                             "param": "messages"})
+        self.assertEqual(found["no_model"]["type"], "NotFoundError")
+        self.assertEqual(found["no_key"]["type"], "AuthenticationError")
+
+
+class OwnServerTest(ModelTest):
+    """Tests that start servers of their own."""
+
+    def testOneRequestTooManyIsRefused(self):
+        with Server(self.file, "--sessions", 1, "--queue", 0) as server:
+            connection, reply = server.beginStream(2000)
+            found, headers, text = server.raw("POST", "/v1/completions", {"prompt": "a"})
+            self.assertEqual((found, headers["Retry-After"]), (429, "1"), text)
+            reply.close()
+            connection.close()
+
+    def testTerminatedItFinishesWhatRuns(self):
+        with Server(self.file) as server:
+            connection, reply = server.beginStream(100)
+            idle = server.connect()
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(idle.recv(1), b"")
+            idle.close()
+            with self.assertRaises(OSError):
+                server.connect()
+            self.assertTrue(reply.read().endswith(b"data: [DONE]\n\n"))
+            connection.close()
+            self.assertEqual(server.process.wait(PATIENCE), 0)
+
+    def testTwoServersShareStoredSystemMessages(self):
+        messages = [{"role": "system", "content": f"{self.folder} " + "You answer with care. " * 60},
+                    {"role": "user", "content": "What is rain?"}]
+        with Server(self.file) as first, Server(self.file) as second:
+            computed = first.chat(messages)
+            self.assertEqual(cached(computed), 0)
+            # It is kept behind the answer.
+            first.waitUntil(lambda: first.metric("requests_running") == 0)
+            found = second.chat(messages)
+            self.assertGreater(cached(found), 300)
+            self.assertEqual(second.metric(f'prompt_tokens_total{{model="{MODEL}",source="store"}}'),
+                             cached(found))
+            self.assertEqual(textOf(found), textOf(computed))
+
+    def testATimeIsTheLimit(self):
+        with Server(self.file, "--timeout", 0.001) as server:
+            error = self.errorOf(server, 504, "POST", "/v1/completions", {"prompt": "a"})
+            self.assertEqual(error["code"], "timeout")
+
+    def testAUnixSocketIsServedAndRemoved(self):
+        path = self.folder / "socket"
+        with Server(self.file, path=path) as server:
+            self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+            self.assertEqual(json.loads(server.get("/health")), {"status": "ok"})
+            server.process.send_signal(signal.SIGINT)
+            self.assertEqual(server.process.wait(PATIENCE), 0)
+        self.assertFalse(path.exists())
+
+    def testModelsNeedDifferentNames(self):
+        self.assertIn("NAME=FILE", self.refuse(2, "chat-server", self.file, self.file))
+
+
+if __name__ == "__main__":
+    unittest.main()
