@@ -42,6 +42,7 @@ class RunTest(unittest.TestCase):
         self.assertIn("graph_test A.b: it is slow\n", printed)
         self.assertEqual(runs[0][1]["graph_test"], "*-A.b:C.*")
         self.assertEqual(runs[0][1]["base_test"], "*")
+        self.assertEqual(runs[0][1]["cache_test"], arm64_tests.PARTS["cache_test"])
 
     def testWithAllTheyRun(self):
         cases, printed, runs = self.runs(True)
@@ -53,6 +54,7 @@ class SlowTest(unittest.TestCase):
 
     def testEachSlowCaseIsOfAProgramThatRuns(self):
         self.assertLessEqual(set(arm64_tests.SLOW), set(arm64_tests.programs()))
+        self.assertLessEqual(set(arm64_tests.PARTS), set(arm64_tests.programs()))
 
 
 class ObstacleTest(unittest.TestCase):
