@@ -628,9 +628,12 @@ HEARTH_EXPORT void hearth_execution_free(hearth_execution* execution);
 // Binds the caller's memory, which must stay valid, and the contents of inputs unchanged, while a
 // run is in flight. Bindings stay for later runs. The library uses the memory in place if its
 // address is a multiple of the tensor's `alignment` and at least `padding` more bytes follow it in
-// the same page (kernels read whole vectors). Other memory gives the same results, but each run may
-// copy it. A run may also copy an input whose memory an output shares, and an output that an
-// operation writes past. hearth_statistics counts the bytes that the last run copied.
+// the same page (kernels read whole vectors); so memory that ends where a page ends is copied,
+// unless hearth_execution_promise_padding says that the next page can be read. Other memory gives
+// the same results, but each run may copy it. A run may also copy an input whose memory an output
+// shares, and an output that an operation writes past. hearth_statistics counts the bytes that the
+// last run copied; a warning in the log tells of the first copy of 1 MiB or more for want of
+// alignment or padding.
 //
 // `bytes` must be the tensor's exact size. `dimensions` (of the model's rank) sets the unknown
 // dimensions; NULL with rank 0 = the default dimensions. HEARTH_BAD_DATA: index, dimensions or
@@ -655,6 +658,13 @@ HEARTH_EXPORT hearth_status hearth_execution_set_input_strings(
 HEARTH_EXPORT hearth_status hearth_execution_set_output(hearth_execution* execution, size_t index,
                                                         void* data, size_t bytes,
                                                         hearth_error** error);
+
+// With `is_promised` not 0, the caller promises for all memory that it binds from then on that the
+// tensor's `padding` bytes behind it can be read, wherever a page ends. A run reads these bytes at
+// most, and never uses what they hold. With 0, the default, the library assumes that of bytes in
+// the same page only.
+HEARTH_EXPORT hearth_status hearth_execution_promise_padding(hearth_execution* execution,
+                                                             int is_promised, hearth_error** error);
 
 // Runs in the calling thread. Every input and output must be bound, else HEARTH_BAD_STATE. After a
 // failure the outputs' contents are unspecified and state tensors are unchanged. `timeout_ns` 0 =

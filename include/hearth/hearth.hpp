@@ -301,6 +301,11 @@ class Execution {
   void setOutput(size_t index, std::vector<T>& data) {
     setOutput(index, data.data(), data.size() * sizeof(T));
   }
+  // Whether `padding` bytes can be read behind all memory that is bound from now on: see
+  // hearth_execution_promise_padding.
+  void promisePadding(bool isPromised) {
+    detail::call(hearth_execution_promise_padding, get(), isPromised ? 1 : 0);
+  }
 
   // The strings of an input of HEARTH_TYPE_STRING, in row-major order. They are copied.
   void setInputStrings(size_t index, const std::vector<std::string>& strings,

@@ -459,6 +459,34 @@ TEST_F(ContractTest, MemoryIsUsedInPlaceWhereTheTensorsAlignmentAllows) {
   EXPECT_EQ(execution.statistics().copiedBytes, 0u);
 }
 
+TEST_F(ContractTest, MemoryUpToAPagesEndIsUsedInPlaceWhereTheCallerPromisesPadding) {
+  const Compilation compiled = model_.compile();
+  Execution execution = compiled.createExecution();
+  const TensorInfo input = compiled.inputs().at(0);
+  const TensorInfo output = compiled.outputs().at(0);
+  const GuardedPages inputs(input.byteSize);
+  std::vector<uint8_t> result(output.byteSize + 4 * output.alignment);
+  execution.setOutput(0, result.data(), output.byteSize);
+  const auto copied = [&](uint8_t* data) {
+    execution.setInput(0, data, input.byteSize);
+    execution.run();
+    return execution.statistics().copiedBytes;
+  };
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  uint8_t* const inside = inputs.end() - page - input.byteSize;  // the next page can be read
+  ASSERT_GE(inside, inputs.begin());
+  const uint64_t before = copied(inside);
+  EXPECT_GE(before, input.byteSize);
+  execution.promisePadding(true);
+  EXPECT_EQ(copied(inside), before - input.byteSize);
+  // The promise is about what is bound afterwards.
+  execution.promisePadding(false);
+  execution.run();
+  EXPECT_EQ(execution.statistics().copiedBytes, before - input.byteSize);
+  EXPECT_EQ(copied(inside), before);
+  EXPECT_EQ(hearth_execution_promise_padding(nullptr, 1, nullptr), HEARTH_UNEXPECTED_NULL);
+}
+
 // The line of this name in a status file of /proc.
 std::string statusLine(const std::filesystem::path& path, const std::string& name) {
   std::ifstream file(path);

@@ -12,18 +12,20 @@ using hearth::api::nullArgument;
 
 namespace {
 
-hearth::hal::Argument pointerArgument(const void* data, size_t bytes) {
+hearth::hal::Argument pointerArgument(const hearth_execution& execution, const void* data,
+                                      size_t bytes) {
   hearth::hal::Argument argument;
   argument.kind = hearth::hal::Argument::Kind::kPointer;
   argument.pointer = const_cast<void*>(data);
   argument.length = bytes;
+  argument.hasReadableTail = execution.isPaddingPromised;
   return argument;
 }
 
 Status setInput(hearth_execution* execution, size_t index, const void* data, size_t bytes,
                 const uint32_t* dimensions, size_t rank) {
   if (dimensions == nullptr && rank != 0) return nullArgument("dimensions");
-  hearth::hal::Argument argument = pointerArgument(data, bytes);
+  hearth::hal::Argument argument = pointerArgument(*execution, data, bytes);
   const auto& inputs = execution->signature->inputs;
   if (dimensions != nullptr) {
     argument.dimensions.assign(dimensions, dimensions + rank);
@@ -101,7 +103,16 @@ hearth_status hearth_execution_set_output(hearth_execution* execution, size_t in
                                           size_t bytes, hearth_error** error) {
   return guarded(error, [&]() -> Status {
     if (execution == nullptr) return nullArgument("execution");
-    return execution->execution->setOutput(index, pointerArgument(data, bytes));
+    return execution->execution->setOutput(index, pointerArgument(*execution, data, bytes));
+  });
+}
+
+hearth_status hearth_execution_promise_padding(hearth_execution* execution, int isPromised,
+                                               hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (execution == nullptr) return nullArgument("execution");
+    execution->isPaddingPromised = isPromised != 0;
+    return {};
   });
 }
 

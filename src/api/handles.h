@@ -84,6 +84,7 @@ struct hearth_execution {
   std::shared_ptr<hearth::runtime::Execution> execution;
   // By input; null for those of other types. Outlives the execution's arguments.
   std::vector<std::unique_ptr<hearth::api::InputStrings>> inputStrings = {};
+  bool isPaddingPromised = false;  // of memory that is bound from now on
 };
 
 struct hearth_event {

@@ -150,6 +150,8 @@ struct Argument {
   uint64_t length = 0;           // bytes of kPointer and kPool
   uint32_t token = 0;            // kBuffer
   graph::Dimensions dimensions;  // empty = as in the model
+  // kPointer: 64 more bytes can be read behind `length`, wherever a page ends.
+  bool hasReadableTail = false;
 };
 
 struct Request {

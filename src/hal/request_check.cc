@@ -45,6 +45,7 @@ Status checkArgument(const graph::Operand& operand, const Argument& argument, bo
                      BoundRequest* bound, ops::RunArgument* resolved) {
   HEARTH_ASSIGN(resolved->dimensions, combine(operand, argument.dimensions));
   resolved->isPresent = argument.kind != Argument::Kind::kNoValue;
+  resolved->hasReadableTail = argument.hasReadableTail;
   if (!resolved->isPresent) return {};
   HEARTH_TRY(resolveMemory(argument, isInput, bound, resolved));
   graph::Operand sized;

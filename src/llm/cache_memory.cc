@@ -34,21 +34,15 @@ Result<void*> CacheMemory::take(const TensorInfo& tensor) {
   }
   if (tensor.byteSize == 0)
     return fail(ErrorCode::kUnsupported, "The tensor {} has no fixed size.", tensor.name);
-  // A run uses memory in place if some more bytes follow it in its last page, so it ends in the
-  // middle of one.
+  // The padding lies in a page of its own at the latest.
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t alignment = std::max<size_t>(tensor.alignment, 64);
-  const size_t size = roundUp(tensor.byteSize, page) + 2 * page + alignment;
+  const size_t size = roundUp(tensor.byteSize + tensor.padding, page);
   void* const mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED)
     return fail(ErrorCode::kOutOfMemory, "There is no memory for {} bytes of the tensor {}.",
                 tensor.byteSize, tensor.name);
-  size_t begin = 0;
-  while (begin < page && ((begin + tensor.byteSize) % page == 0 ||
-                          (begin + tensor.byteSize) % page + tensor.padding > page))
-    begin += alignment;
-  block = {mapping, size, static_cast<char*>(mapping) + begin, tensor};
+  block = {mapping, size, mapping, tensor};
   return block.data;
 }
 

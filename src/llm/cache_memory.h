@@ -20,8 +20,9 @@ class CacheMemory {
   CacheMemory(const CacheMemory&) = delete;
   CacheMemory& operator=(const CacheMemory&) = delete;
 
-  // The memory of the tensor with this name, made at the first call, so that a run uses it in
-  // place. Errors: kBadData when it was asked for with another size, kOutOfMemory.
+  // The memory of the tensor with this name, made at the first call. It begins with a page, and the
+  // tensor's padding can be read behind it, which the caller promises to the execution. Errors:
+  // kBadData when it was asked for with another size, kOutOfMemory.
   Result<void*> take(const TensorInfo& tensor);
 
   // What the tensors are and where they lie, in the order of their names. One that was asked for

@@ -47,7 +47,9 @@ class Session::Signature {
         continue;
       }
       HEARTH_ASSIGN(void* const memory, caches->take(input));
+      execution_.promisePadding(true);
       execution_.setInput(i, memory, input.byteSize);
+      execution_.promisePadding(false);
       hasCache_ = true;
     }
     if (tokens_.empty() && embedders_.empty())
@@ -60,7 +62,9 @@ class Session::Signature {
       const TensorInfo& output = outputs[i];
       if (read.contains(output.name)) {
         HEARTH_ASSIGN(void* const memory, caches->take(output));
+        execution_.promisePadding(true);
         execution_.setOutput(i, memory, output.byteSize);
+        execution_.promisePadding(false);
         continue;
       }
       HEARTH_TRY(bindLogits(i, output, logits));

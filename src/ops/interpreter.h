@@ -23,6 +23,7 @@ struct RunArgument {
   uint64_t length = 0;    // bytes at `data`
   Dimensions dimensions;  // inputs: complete. Outputs: 0 or empty = whatever the run gives
   bool isPresent = false;
+  bool hasReadableTail = false;  // as of hal::Argument
 };
 
 // Shape of one output of the main subgraph after a run.

@@ -20,7 +20,8 @@
 namespace hearth::runtime {
 
 // All our devices use an argument in place if its address is a multiple of kPreferredAlignment and
-// kPreferredPadding bytes follow its last byte in the same page.
+// kPreferredPadding bytes follow its last byte in the same page, or the client promises that they
+// can be read.
 inline constexpr uint32_t kPreferredAlignment = 64;
 inline constexpr uint32_t kPreferredPadding = 64;
 

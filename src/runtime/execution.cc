@@ -142,7 +142,7 @@ void Execution::setArgument(hal::Argument argument, hal::Argument* to) {
   // Bound requests stay as they are for an argument that is the same.
   if (argument.kind == hal::Argument::Kind::kPointer && to->kind == argument.kind &&
       to->pointer == argument.pointer && to->length == argument.length &&
-      to->dimensions == argument.dimensions)
+      to->dimensions == argument.dimensions && to->hasReadableTail == argument.hasReadableTail)
     return;
   *to = std::move(argument);
   for (auto& bound : bound_) bound.reset();

@@ -286,6 +286,7 @@ void Session::runAgain(RunReport* report) {
   execution_->run();
   report->steadyMs.push_back(millisecondsSince(start));
   report->processorMs.push_back(processorMs() - processorStart);
+  report->copiedBytes = execution_->statistics().copiedBytes;
 }
 
 // Runs the model until its kernels are chosen. The compilation keeps the choice when it ends.

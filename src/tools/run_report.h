@@ -65,6 +65,7 @@ struct RunReport {
   std::vector<double> steadyMs;     // one for each repeat
   std::vector<double> processorMs;  // of all threads; one for each repeat
   uint64_t startPeakRssKib = 0;     // read when the model was ready
+  uint64_t copiedBytes = 0;         // of inputs and outputs, in the last run
   base::ProcessMemory memory;
   std::vector<Output> outputs;
   std::vector<Class> top;

@@ -21,6 +21,7 @@ RunReport report() {
       R"({"state":"uncached","reason":"none","prepare_ms":1,"packed_bytes":5,"tuning":{"state":"off"}})";
   made.prepareMs = 2.5;
   made.start.activationBytes = 77;
+  made.copiedBytes = 4096;
   made.firstMs = 3;
   made.firstResultMs = 4;
   made.memory = {1, 2, 3};
@@ -50,6 +51,7 @@ TEST(RunReportTest, HasEveryKey) {
   EXPECT_EQ(json["memory"]["anonymous_rss_kib"], 2);
   EXPECT_EQ(json["memory"]["pss_kib"], 3);
   EXPECT_EQ(json["memory"]["activation_bytes"], 77);
+  EXPECT_EQ(json["memory"]["copied_bytes"], 4096);
   EXPECT_EQ(json["outputs"][0], (nlohmann::json{{"name", "probs"},
                                                 {"shape", {1, 2}},
                                                 {"type", "uint8"},

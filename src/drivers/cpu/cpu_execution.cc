@@ -16,8 +16,9 @@ class CpuExecution final : public hal::Execution {
  public:
   CpuExecution(std::shared_ptr<CpuPreparedModel> prepared, hal::BoundRequest request)
       : prepared_(std::move(prepared)), request_(std::move(request)) {
-    const auto hasTail = [&](const void* data, uint64_t length) {
-      const auto begin = reinterpret_cast<uintptr_t>(data);
+    const auto hasTail = [&](const ops::RunArgument& argument, uint64_t length) {
+      if (argument.hasReadableTail) return true;
+      const auto begin = reinterpret_cast<uintptr_t>(argument.data);
       for (const memory::PoolRef& pool : request_.pools) {
         const auto base = reinterpret_cast<uintptr_t>(pool->data());
         if (pool->kind() != memory::PoolKind::kBorrowed && begin >= base &&
@@ -27,12 +28,12 @@ class CpuExecution final : public hal::Execution {
       return false;
     };
     for (const ops::RunArgument& argument : request_.inputs)
-      inputs_.push_back({argument.data, argument.length, hasTail(argument.data, argument.length)});
+      inputs_.push_back({argument.data, argument.length, hasTail(argument, argument.length)});
     for (size_t i = 0; i < request_.outputs.size(); ++i) {
       const ops::RunArgument& argument = request_.outputs[i];
       const uint64_t needed = prepared_->outputBytes()[i];
       outputs_.push_back(
-          {argument.isPresent ? argument.data : nullptr, needed, hasTail(argument.data, needed)});
+          {argument.isPresent ? argument.data : nullptr, needed, hasTail(argument, needed)});
       const bool isSufficient = !argument.isPresent || argument.length >= needed;
       shapes_.push_back({prepared_->outputDimensions()[i], isSufficient});
       allSufficient_ &= isSufficient;

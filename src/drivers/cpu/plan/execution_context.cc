@@ -35,6 +35,24 @@ bool isAligned(const void* data) {
   return reinterpret_cast<uintptr_t>(data) % 8 == 0;
 }
 
+// Says once in a process that large buffers are copied which need not be.
+void warnOfCopies(std::span<const ExecutionContext::Buffer> buffers, const char* kind) {
+  constexpr uint64_t kLarge = uint64_t{1} << 20;
+  static std::atomic<bool> isSaid = false;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const auto& [data, bytes, hasReadableTail] = buffers[i];
+    if (data == nullptr || bytes < kLarge) continue;
+    const bool isInPlace = isAligned(data) && (hasReadableTail || tailIsInLastPage(data, bytes));
+    if (isInPlace || isSaid.exchange(true)) continue;
+    base::logWarn(
+        "Runs may copy the {} bytes of {} {}, since {}. hearth_execution_set_input says what "
+        "memory "
+        "is used in place.",
+        bytes, kind, i,
+        isAligned(data) ? "they end where a page ends" : "their address is no multiple of 8");
+  }
+}
+
 bool overlap(const ExecutionContext::Buffer& a, const ExecutionContext::Buffer& b) {
   const auto begin = reinterpret_cast<uintptr_t>(a.data);
   const auto other = reinterpret_cast<uintptr_t>(b.data);
@@ -182,6 +200,8 @@ Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Bu
   }
   bool changed = !isBound_;
   isBound_ = false;
+  warnOfCopies(inputs, "input");
+  warnOfCopies(outputs, "output");
   for (size_t i = 0; i < boundInputs_.size(); ++i) {
     void* address = inputs[i].data;
     if (!isAligned(address) || isOverwritten(i, inputs[i], outputs) ||
