@@ -443,6 +443,16 @@ typedef enum hearth_tuning {
   HEARTH_TUNING_OFF = 2,
 } hearth_tuning;
 
+// How the caches of a language model lie in memory: the tensors with its keys and values, which are
+// an input and an output of the same name.
+typedef enum hearth_kv_layout {
+  HEARTH_KV_AS_IN_FILE = 0,
+  // What one token adds lies together where the model allows it: a cache [.., size, tokens] becomes
+  // [.., tokens, size]. So a token changes few pages, and pages of earlier tokens can be shared.
+  // hearth_compilation_input tells the shapes. Sums over tokens may be added in another order.
+  HEARTH_KV_BY_TOKEN = 1,
+} hearth_kv_layout;
+
 // Length of NNAPI's cache token in bytes.
 #define HEARTH_CACHE_TOKEN_BYTES 32
 
@@ -498,6 +508,8 @@ typedef struct hearth_compile_options {
   const uint8_t* cache_token;        // HEARTH_CACHE_TOKEN_BYTES bytes; required with a cache_dir
   const hearth_input_shape* shapes;  // `shape_count` of them, all of the same size; NULL with 0
   size_t shape_count;
+  int32_t kv_layout;  // hearth_kv_layout
+  int32_t padding;    // 0
 } hearth_compile_options;
 
 // Sets `options` to the default values. `size` is the caller's sizeof(hearth_compile_options); the
@@ -524,6 +536,8 @@ HEARTH_EXPORT void hearth_compile_options_init(hearth_compile_options* options, 
    NULL,                             \
    NULL,                             \
    NULL,                             \
+   0,                                \
+   HEARTH_KV_AS_IN_FILE,             \
    0}
 
 typedef enum hearth_start_state {

@@ -249,6 +249,7 @@ struct CompileOptions {
   // Other shapes of inputs than the file has, by name; "" = the only input. Errors: see
   // hearth_compile_options.
   std::map<std::string, std::vector<uint32_t>> shapes;
+  hearth_kv_layout kvLayout = HEARTH_KV_AS_IN_FILE;
 };
 
 // A run in flight. Does not own the execution, whose destructor waits for the run. Thread-safe.
@@ -585,6 +586,7 @@ class Model {
       raw_.weight_cache = options.weightCache.empty() ? nullptr : options.weightCache.c_str();
       raw_.preparation = options.preparation;
       raw_.tuning = options.tuning;
+      raw_.kv_layout = options.kvLayout;
       if (!options.cacheDir.empty()) {
         raw_.cache_dir = options.cacheDir.c_str();
         raw_.cache_token = options.cacheToken.data();

@@ -16,6 +16,7 @@
 #include "base/env.h"
 #include "base/helper_thread.h"
 #include "base/sha256.h"
+#include "frontends/tflite/other_shapes.h"
 #include "runtime/cache_explanation.h"
 #include "runtime/compilation.h"
 #include "runtime/device_manager.h"
@@ -65,6 +66,9 @@ Result<hearth_compile_options> readOptions(const hearth_compile_options* given) 
     return fail(ErrorCode::kBadData, "There is no preparation {}.", options.preparation);
   if (options.tuning < HEARTH_TUNING_DEFAULT || options.tuning > HEARTH_TUNING_OFF)
     return fail(ErrorCode::kBadData, "There is no tuning {}.", options.tuning);
+  if (options.kv_layout < HEARTH_KV_AS_IN_FILE || options.kv_layout > HEARTH_KV_BY_TOKEN)
+    return fail(ErrorCode::kBadData, "There is no layout of keys and values {}.",
+                options.kv_layout);
   if (options.cache_dir != nullptr && options.cache_token == nullptr)
     return nullArgument("cache_token");
   if (options.shape_count != 0 && options.shapes == nullptr) return nullArgument("shapes");
@@ -148,7 +152,7 @@ std::optional<bool> isTuned(const hearth_compile_options& options) {
 // A signature of a model, with the shapes that the options give it.
 struct Imported {
   hearth::tflite::ImportedGraph graph;
-  bool hasGivenShapes = false;
+  bool hasOtherShapes = false;  // than the file
 };
 
 // NNAPI's token stands for one model, so every signature but the first gets a token derived from
@@ -166,7 +170,7 @@ std::shared_ptr<const CacheRequest> cacheRequest(const hearth_model& model,
     hash.update(signature.data(), signature.size());
     request.token = hash.finish();
   }
-  if (imported.hasGivenShapes) {
+  if (imported.hasOtherShapes) {
     std::string shapes;
     for (const hearth::tflite::TensorInfo& input : imported.graph.inputs)
       shapes += hearth::graph::describeDimensions(input.dimensions);
@@ -200,12 +204,17 @@ Result<Imported> import(const hearth_model& model, const hearth_compile_options&
   HEARTH_ASSIGN(made.graph, model.file->importSignature(
                                 options.signature == nullptr ? "" : options.signature,
                                 options.shape_count == 0 ? Shapes::kAsInFile : Shapes::kOpen));
-  if (options.shape_count == 0) return made;
-  auto given = hearth::api::giveShapes(options, &made.graph);
-  if (!given)
-    return std::unexpected(
-        std::move(given.error()).addContext("while giving the inputs other shapes"));
-  made.hasGivenShapes = *given;
+  if (options.shape_count != 0) {
+    auto given = hearth::api::giveShapes(options, &made.graph);
+    if (!given)
+      return std::unexpected(
+          std::move(given.error()).addContext("while giving the inputs other shapes"));
+    made.hasOtherShapes = *given;
+  }
+  if (options.kv_layout == HEARTH_KV_BY_TOKEN) {
+    HEARTH_ASSIGN(const bool isExchanged, hearth::tflite::layOutCachesByToken(&made.graph));
+    made.hasOtherShapes = made.hasOtherShapes || isExchanged;
+  }
   return made;
 }
 

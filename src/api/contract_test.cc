@@ -376,10 +376,11 @@ TEST_F(ContractTest, EnumerationsHaveAFixedWidth) {
   static_assert(std::is_same_v<decltype(hearth_compile_options::cache), int32_t>);
   static_assert(std::is_same_v<decltype(hearth_compile_options::preparation), int32_t>);
   static_assert(std::is_same_v<decltype(hearth_compile_options::tuning), int32_t>);
+  static_assert(std::is_same_v<decltype(hearth_compile_options::kv_layout), int32_t>);
   for (int32_t hearth_compile_options::* field :
        {&hearth_compile_options::preference, &hearth_compile_options::priority,
         &hearth_compile_options::cache, &hearth_compile_options::preparation,
-        &hearth_compile_options::tuning}) {
+        &hearth_compile_options::tuning, &hearth_compile_options::kv_layout}) {
     for (const int32_t wrong : {-1, 7, INT32_MIN, INT32_MAX}) {
       hearth_compile_options options = HEARTH_COMPILE_OPTIONS_INIT;
       options.*field = wrong;

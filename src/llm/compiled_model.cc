@@ -65,7 +65,10 @@ Status CompiledModel::compile(const CompileOptions& options) {
                 "The model has no signature decode, as language models have.");
   std::vector<std::string> keys = {"decode"};
   for (const size_t length : usefulLengths(std::move(lengths))) keys.push_back(prefills[length]);
-  signatures_ = model_.compileSignatures(keys, options);
+  // A token then changes few pages of the caches, and sessions share those of a stored prefix.
+  CompileOptions byToken = options;
+  byToken.kvLayout = HEARTH_KV_BY_TOKEN;
+  signatures_ = model_.compileSignatures(keys, byToken);
   return {};
 }
 

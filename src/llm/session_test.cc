@@ -2,6 +2,7 @@
 #include "llm/session.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "llm/generation.h"
 #include "llm/model_file.h"
@@ -348,6 +350,36 @@ TEST_F(StoredPrefixTest, RunByRunTheResultsAreTheSame) {
   EXPECT_EQ(logitsAfter(first.get(), " Paris, France"), expected);
   ASSERT_TRUE(first->keepPrefix());
   EXPECT_EQ(files().size(), 2u);
+}
+
+// Bytes of this process's mappings of stored prefixes: all, and the pages that it has copies of.
+std::pair<size_t, size_t> mappedPrefixes(const std::string& root) {
+  std::ifstream maps("/proc/self/smaps");
+  bool isPrefix = false;
+  std::pair<size_t, size_t> bytes;
+  for (std::string line; std::getline(maps, line);) {
+    const std::string name = line.substr(0, line.find_first_of(": "));
+    if (name.find('-') != std::string::npos)
+      isPrefix = line.find(root) != std::string::npos;
+    else if (isPrefix && name == "Size")
+      bytes.first += std::stoul(line.substr(name.size() + 1)) << 10;
+    else if (isPrefix && name == "Anonymous")
+      bytes.second += std::stoul(line.substr(name.size() + 1)) << 10;
+  }
+  return bytes;
+}
+
+TEST_F(StoredPrefixTest, ProcessesShareTheKeysAndValuesOfWholeRuns) {
+  if (::sysconf(_SC_PAGESIZE) != 4096) GTEST_SKIP() << "Pages have another size.";
+  const auto first = another();
+  logitsAfter(first.get(), " Paris");
+  ASSERT_TRUE(first->keepPrefix());
+  const auto second = another();
+  logitsAfter(second.get(), " Paris, France");
+  // Of 30 layers with 3 heads, keys and values of 64 numbers each. The tokens behind the first run
+  // are too few for mappings.
+  constexpr size_t kTokenBytes = size_t{30} * 3 * 2 * 64 * sizeof(float);
+  EXPECT_EQ(mappedPrefixes(root_), std::pair(128 * kTokenBytes, size_t{0}));
 }
 
 TEST_F(StoredPrefixTest, WhatTwoBeginningsHaveInCommonIsFound) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/tflite/other_shapes.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "ops/kv_layout.h"
 #include "ops/specialized_model.h"
 
 namespace hearth::tflite {
@@ -114,6 +116,28 @@ Status inferShapesAgain(std::span<const Dimensions> shapes, ImportedGraph* graph
   HEARTH_ASSIGN(auto model, ops::inferAgain(*graph->model, shapes));
   setModel(std::move(model), shapes, graph);
   return {};
+}
+
+Result<bool> layOutCachesByToken(ImportedGraph* graph) {
+  std::vector<ops::CachePair> pairs;
+  for (size_t i = 0; i < graph->inputs.size(); ++i) {
+    const auto output = std::ranges::find(graph->outputs, graph->inputs[i].name, &TensorInfo::name);
+    if (output != graph->outputs.end())
+      pairs.push_back(
+          {static_cast<uint32_t>(i), static_cast<uint32_t>(output - graph->outputs.begin())});
+  }
+  HEARTH_ASSIGN(ops::ModelByToken made, ops::layOutByToken(*graph->model, pairs));
+  bool isAnyExchanged = false;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (!made.isExchanged[i]) continue;
+    isAnyExchanged = true;
+    for (TensorInfo* info : {&graph->inputs[pairs[i].input], &graph->outputs[pairs[i].output]}) {
+      for (Dimensions* dimensions : {&info->dimensions, &info->fileDimensions})
+        std::swap((*dimensions)[dimensions->size() - 2], dimensions->back());
+    }
+  }
+  if (isAnyExchanged) graph->model = std::move(made.model);
+  return isAnyExchanged;
 }
 
 }  // namespace hearth::tflite

@@ -24,4 +24,9 @@ Status followShapes(std::span<const graph::Dimensions> shapes, ImportedGraph* gr
 // `graph` is unchanged then.
 Status inferShapesAgain(std::span<const graph::Dimensions> shapes, ImportedGraph* graph);
 
+// Gives caches, which are inputs and outputs of one name, the layout [.., tokens, size] where they
+// have [.., size, tokens] and the model allows it (ops::layOutByToken()). True if there are any.
+// Errors: those of layOutByToken(); `graph` is unchanged then.
+Result<bool> layOutCachesByToken(ImportedGraph* graph);
+
 }  // namespace hearth::tflite
