@@ -2,6 +2,7 @@
 #include "drivers/cpu/kernels/attention_kernel.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "drivers/cpu/microkernels/attention_block.h"
@@ -27,18 +28,21 @@ class AttentionKernel final : public Kernel {
     // Smaller blocks give all threads work when a single token is decoded.
     while (rowsPerBlock_ > 1 && layout_.groups() * blocks() < threads) rowsPerBlock_ /= 2;
     ranges_.assign(layout_.maskRowCount, {});
+    isRowHidden_.assign(layout_.maskRowCount, 0);
+    convertedMask_ = layout_.maskKind == MaskKind::kSum ? 0 : layout_.maskRowCount * maskWidth();
     logitsPerThread_ = kAttentionRows * logitsStride(p.keys);
     const size_t packed = isPacked_ ? layout_.groups() * (paddedKeys(p.keys) * p.size +
                                                           packedValuesSize(p.keys, p.valueSize))
                                     : 0;
-    return (threads * logitsPerThread_ + packed) * sizeof(float);
+    return (threads * logitsPerThread_ + packed + convertedMask_) * sizeof(float);
   }
 
   Status setup(std::span<void* const> at, void* workspace) override {
     queries_ = static_cast<const float*>(at[layout_.queries]);
     keys_ = static_cast<const float*>(at[layout_.keys]);
     values_ = static_cast<const float*>(at[layout_.values]);
-    mask_ = layout_.maskRows.empty() ? nullptr : static_cast<const float*>(at[layout_.mask]);
+    if (!layout_.maskRows.empty()) given_ = at[layout_.mask];
+    mask_ = static_cast<const float*>(given_);
     output_ = static_cast<float*>(at[layout_.output]);
     workspace_ = static_cast<float*>(workspace);
     return {};
@@ -46,9 +50,11 @@ class AttentionKernel final : public Kernel {
 
   Status run(threads::ThreadPool* pool) override {
     const ops::AttentionParameters& p = layout_.parameters;
-    packed_ = workspace_ + threads::threadsOf(pool) * logitsPerThread_;
+    float* const converted = workspace_ + threads::threadsOf(pool) * logitsPerThread_;
+    packed_ = converted + convertedMask_;
+    if (convertedMask_ != 0) mask_ = converted;
     used_ = {0, p.keys};
-    if (mask_ != nullptr) findRanges(pool);
+    if (mask_ != nullptr) findRanges(pool, converted);
     if (isPacked_) {
       const size_t panels = paddedKeys(used_.end - used_.begin) / kKeyPanel;
       threads::forRanges(pool, layout_.groups() * panels,
@@ -65,18 +71,31 @@ class AttentionKernel final : public Kernel {
 
  private:
   size_t blocks() const { return (layout_.rowsPerGroup + rowsPerBlock_ - 1) / rowsPerBlock_; }
-  const float* maskRow(size_t row) const {
-    return mask_ + row * (layout_.isMaskPerKey ? layout_.parameters.keys : 1);
-  }
+  size_t maskWidth() const { return layout_.isMaskPerKey ? layout_.parameters.keys : 1; }
+  const float* maskRow(size_t row) const { return mask_ + row * maskWidth(); }
   size_t maskStride() const { return layout_.isMaskPerKey ? 1 : 0; }
 
+  // Writes numbers to be added for the booleans of a row.
+  void convertRow(size_t row, float* numbers) const {
+    const auto* const booleans = static_cast<const uint8_t*>(given_) + row * maskWidth();
+    const bool isOpen = layout_.maskKind == MaskKind::kOpenWhereTrue;
+    for (size_t s = 0; s < maskWidth(); ++s)
+      numbers[s] = (booleans[s] != 0) == isOpen ? 0.0f : -std::numeric_limits<float>::infinity();
+  }
+
   // Finds the range of keys that each row of the mask leaves, and the range of all rows together.
-  void findRanges(threads::ThreadPool* pool) {
+  // Masks of booleans become numbers at `converted`.
+  void findRanges(threads::ThreadPool* pool, float* converted) {
     const uint32_t keys = layout_.parameters.keys;
     threads::forRanges(pool, ranges_.size(), threads::grainOf(keys * sizeof(float)),
                        [&](uint64_t begin, uint64_t end) {
-                         for (uint64_t i = begin; i < end; ++i)
+                         for (uint64_t i = begin; i < end; ++i) {
+                           if (convertedMask_ != 0) convertRow(i, converted + i * maskWidth());
                            ranges_[i] = seenKeys(maskRow(i), maskStride(), keys);
+                           if (!layout_.isUniformWhereHidden) continue;
+                           isRowHidden_[i] = ranges_[i].begin >= ranges_[i].end ? 1 : 0;
+                           if (isRowHidden_[i] != 0) ranges_[i] = {0, keys};
+                         }
                        });
     used_ = {keys, 0};
     for (const KeyRange& range : ranges_) include(&used_, range);
@@ -140,6 +159,7 @@ class AttentionKernel final : public Kernel {
       block.outputs[r] = output_ + place * p.valueSize;
       if (mask_ == nullptr) continue;
       block.masks[r] = maskRow(layout_.maskRows[place]);
+      block.areUniform[r] = isRowHidden_[layout_.maskRows[place]] != 0;
       include(&block.range, ranges_[layout_.maskRows[place]]);
     }
     attend(p, block);
@@ -150,12 +170,15 @@ class AttentionKernel final : public Kernel {
   size_t rowsPerBlock_ = kAttentionRows;
   bool isPacked_ = false;
   size_t logitsPerThread_ = 0;
-  std::vector<KeyRange> ranges_;  // of each row of the mask
+  std::vector<KeyRange> ranges_;      // of each row of the mask
+  std::vector<uint8_t> isRowHidden_;  // likewise: whether it is uniform
+  size_t convertedMask_ = 0;          // numbers; 0 where the mask has numbers
   KeyRange used_;
   const float* queries_ = nullptr;
   const float* keys_ = nullptr;
   const float* values_ = nullptr;
-  const float* mask_ = nullptr;
+  const void* given_ = nullptr;  // the mask
+  const float* mask_ = nullptr;  // its numbers
   float* output_ = nullptr;
   float* workspace_ = nullptr;
   float* packed_ = nullptr;

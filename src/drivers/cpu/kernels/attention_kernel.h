@@ -12,6 +12,10 @@
 
 namespace hearth::cpu {
 
+// What a mask does to products: its numbers are added to them, or its booleans say which of them
+// count.
+enum class MaskKind { kSum, kOpenWhereTrue, kOpenWhereFalse };
+
 // Where the tensors of an attention lie. Its rows, each a query of one head, are divided into
 // groups that share keys and values. Offsets and strides count elements. Value type.
 struct AttentionLayout {
@@ -39,6 +43,9 @@ struct AttentionLayout {
   std::vector<uint32_t> maskRows;
   size_t maskRowCount = 0;
   bool isMaskPerKey = true;
+  MaskKind maskKind = MaskKind::kSum;
+  // Of masks of booleans: a row that leaves no key gives the mean of all values; else NaN.
+  bool isUniformWhereHidden = false;
 
   size_t groups() const { return keyOffsets.size(); }
 };

@@ -2,12 +2,14 @@
 #include "drivers/cpu/lowering/attention_chain.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "drivers/cpu/lowering/attention.h"
+#include "drivers/cpu/microkernels/attention_block.h"
 #include "ops/activation.h"
 #include "ops/concatenation.h"
 #include "ops/softmax.h"
@@ -29,9 +31,12 @@ uint64_t countOf(const Dimensions& dimensions) {
 struct Chain {
   uint32_t keys = 0;  // how many
   float scale = 1.0f;
+  float cap = 0.0f;  // 0 = none
   uint32_t queryOperand = 0, keyOperand = 0;
   uint32_t maskOperand = UINT32_MAX;
-  Dimensions masked;  // of the products, where the mask is added to them
+  MaskKind maskKind = MaskKind::kSum;
+  bool isUniformWhereHidden = false;
+  Dimensions masked;  // of the products, where the mask is applied to them
   ops::BatchMatmulParameters first;
   std::vector<uint32_t> operations;  // all but the last one
 };
@@ -54,6 +59,8 @@ class ChainReader {
       return std::nullopt;
     chain.operations.push_back(*softmax);
     operand = throughReshapes(&chain, builder_.operation(*softmax).inputs[0]);
+    if (const std::optional<uint32_t> choice = writerOf(operand, OperationType::kSelectV2))
+      return readChoice(std::move(chain), *choice, operand);
     const std::optional<uint32_t> sum = writerOf(operand, OperationType::kAdd);
     if (!sum) return readProducts(std::move(chain), operand);
     HEARTH_ASSIGN(const bool isClamped, hasActivation(*sum));
@@ -126,20 +133,67 @@ class ChainReader {
     return activation != ops::FusedActivation::kNone;
   }
 
-  // The products of queries and keys, and their scale.
-  Result<std::optional<Chain>> readProducts(Chain chain, uint32_t operand) {
-    operand = throughReshapes(&chain, operand);
-    if (const std::optional<uint32_t> scaled = writerOf(operand, OperationType::kMul)) {
+  // The chain behind a SELECT_V2 that takes a product where the mask says so, and else a number
+  // that soft-max makes 0 of.
+  Result<std::optional<Chain>> readChoice(Chain chain, uint32_t choice, uint32_t operand) {
+    const std::vector<uint32_t>& inputs = builder_.operation(choice).inputs;
+    const size_t hiding = numberOf(inputs[2]) ? 2 : 1;
+    const std::optional<float> hidden = numberOf(inputs[hiding]);
+    const uint32_t products = inputs[3 - hiding];
+    chain.masked = builder_.tensor(operand).dimensions;
+    if (!hidden || !(*hidden <= -kHidingDistance) ||
+        builder_.tensor(products).dimensions != chain.masked)
+      return std::nullopt;
+    chain.operations.push_back(choice);
+    chain.maskOperand = inputs[0];
+    chain.maskKind = hiding == 2 ? MaskKind::kOpenWhereTrue : MaskKind::kOpenWhereFalse;
+    chain.isUniformWhereHidden = std::isfinite(*hidden);
+    return readProducts(std::move(chain), products);
+  }
+
+  // The number in a constant; none in a larger one.
+  std::optional<float> numberOf(uint32_t operand) const {
+    if (!builder_.constants().hasElements(operand) ||
+        builder_.tensor(operand).elementCount() != 1 || !isFloat(operand))
+      return std::nullopt;
+    return *reinterpret_cast<const float*>(builder_.constants().elements(operand));
+  }
+
+  // By what multiplications and divisions multiply the tensor before them, which `operand` is
+  // afterwards.
+  Result<float> throughFactors(Chain* chain, uint32_t* operand) {
+    float all = 1.0f;
+    for (;;) {
+      *operand = throughReshapes(chain, *operand);
+      std::optional<uint32_t> scaled = writerOf(*operand, OperationType::kMul);
+      const bool isQuotient = !scaled;
+      if (!scaled) scaled = writerOf(*operand, OperationType::kDiv);
+      if (!scaled) return all;
       HEARTH_ASSIGN(const bool isClamped, hasActivation(*scaled));
-      if (isClamped) return std::nullopt;
       const std::vector<uint32_t>& inputs = builder_.operation(*scaled).inputs;
-      const size_t factor = builder_.constants().hasElements(inputs[1]) ? 1 : 0;
-      if (!builder_.constants().hasElements(inputs[factor]) ||
-          builder_.tensor(inputs[factor]).elementCount() != 1)
-        return std::nullopt;
-      chain.scale = *reinterpret_cast<const float*>(builder_.constants().elements(inputs[factor]));
-      chain.operations.push_back(*scaled);
-      operand = throughReshapes(&chain, inputs[1 - factor]);
+      const size_t position = isQuotient || numberOf(inputs[1]) ? 1 : 0;
+      const std::optional<float> factor = numberOf(inputs[position]);
+      if (isClamped || !factor) return all;
+      const float product = isQuotient ? all / *factor : all * *factor;
+      // A product of factors that overflows is not what one after the other gives.
+      if (!std::isnormal(product)) return all;
+      all = product;
+      chain->operations.push_back(*scaled);
+      *operand = inputs[1 - position];
+    }
+  }
+
+  // The products of queries and keys, their scale and their cap.
+  Result<std::optional<Chain>> readProducts(Chain chain, uint32_t operand) {
+    HEARTH_ASSIGN(chain.scale, throughFactors(&chain, &operand));
+    if (const std::optional<uint32_t> bounded = writerOf(operand, OperationType::kTanh)) {
+      if (chain.scale <= 0.0f) return std::nullopt;
+      chain.cap = chain.scale;
+      chain.operations.push_back(*bounded);
+      operand = builder_.operation(*bounded).inputs[0];
+      HEARTH_ASSIGN(const float scale, throughFactors(&chain, &operand));
+      chain.scale = scale * chain.cap;
+      if (!std::isnormal(chain.scale)) return std::nullopt;
     }
     const std::optional<uint32_t> product = writerOf(operand, OperationType::kBatchMatmul);
     if (!product) return std::nullopt;
@@ -237,10 +291,13 @@ Result<bool> addAttentionChain(PlanBuilder* builder, const ops::BatchMatmulParam
   layout.parameters.keys = chain->keys;
   layout.parameters.valueSize = last.columns;
   layout.parameters.scale = chain->scale;
+  layout.parameters.logitCap = chain->cap;
   if (chain->maskOperand != UINT32_MAX) {
     HEARTH_ASSIGN(const uint32_t mask, repeatedMask(*builder, chain->maskOperand));
     const Dimensions& dimensions = builder->tensor(mask).dimensions;
     setMask(&layout, dimensions, repeatedRows(chain->masked, dimensions));
+    layout.maskKind = chain->maskKind;
+    layout.isUniformWhereHidden = chain->isUniformWhereHidden;
     layout.mask = builder->read(mask);
     // The nodes of other layers may read the whole mask, or have been replaced like this one's.
     const std::vector<uint32_t>& readers = builder->consumers(chain->maskOperand);

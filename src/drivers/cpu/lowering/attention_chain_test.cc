@@ -41,7 +41,10 @@ struct Chain {
   uint32_t valueSize = 1;
   bool areValuesTransposed = false;
   bool isScaled = false;
-  bool isMaskFirst = false;         // as operand of the sum
+  int cap = 0;               // 0 none, 1 divided by it before TANH, 2 multiplied
+  bool isMaskFirst = false;  // as operand of the sum
+  // 0 numbers that are added, 1 booleans that are true where a product counts, 2 the others.
+  int maskKind = 0;
   bool isMaskRepeated = false;      // by a CONCATENATION, for the heads of a group
   bool isOneMatrixPerHead = false;  // of queries, so that the products repeat keys
   float hidden = kNothing;
@@ -145,8 +148,42 @@ ChainModel makeChain(const Chain& c, unsigned seed) {
     builder.operation(OperationType::kMul, {operand, factor, builder.scalar(0)}, {scaled});
     operand = scaled;
   }
+  if (c.cap != 0) {
+    const auto number = [&](float value) {
+      return builder.constant(kFloat, {1}, std::vector<float>{value});
+    };
+    constexpr float kCap = 1.5f;
+    const uint32_t ratio = result(false);
+    const uint32_t bounded = result(false);
+    const uint32_t capped = result(false);
+    if (c.cap == 1)
+      builder.operation(OperationType::kDiv, {operand, number(kCap), builder.scalar(0)}, {ratio});
+    else
+      builder.operation(OperationType::kMul, {number(1 / kCap), operand, builder.scalar(0)},
+                        {ratio});
+    builder.operation(OperationType::kTanh, {ratio}, {bounded});
+    builder.operation(OperationType::kMul, {bounded, number(kCap), builder.scalar(0)}, {capped});
+    operand = capped;
+  }
   operand = reshape(operand, c.reshapes.beforeMask);
-  if (c.mask != Mask::kNone) {
+  if (c.maskKind != 0) {
+    const bool isOpenTrue = c.maskKind == 1;
+    const std::vector<float> once = maskOf(c, &random);
+    Bytes open;
+    for (uint32_t head = 0; head < (now == byHead ? 1 : c.headsOfGroup); ++head)
+      for (const float number : once)
+        open.push_back(static_cast<uint8_t>((number > -0.75f) == isOpenTrue ? 1 : 0));
+    made.inputs.push_back(open);
+    const uint32_t mask =
+        builder.input(OperandType::kTensorBool8, now == byHead ? Dimensions{1, 1, c.queries, c.keys}
+                                                               : Dimensions{rows, c.keys});
+    const uint32_t hidden = builder.constant(kFloat, {1}, std::vector<float>{c.hidden});
+    const uint32_t chosen = result(c.seen == 2);
+    builder.operation(OperationType::kSelectV2,
+                      {mask, isOpenTrue ? operand : hidden, isOpenTrue ? hidden : operand},
+                      {chosen});
+    operand = chosen;
+  } else if (c.mask != Mask::kNone) {
     const std::vector<float> once = maskOf(c, &random);
     uint32_t mask = 0;
     if (c.mask == Mask::kScalar) {
@@ -214,6 +251,8 @@ Chain randomChain(std::mt19937* random) {
   chain.hidden =
       std::array{kNothing, kHidden, -1e9f, std::numeric_limits<float>::lowest()}[below(4)];
   chain.mask = static_cast<Mask>(below(8));
+  chain.cap = static_cast<int>(below(3));
+  chain.maskKind = static_cast<int>(below(6) / 2);
   chain.reshapes = {below(4) == 0, below(4) == 0, below(4) == 0, below(4) == 0};
   return chain;
 }
@@ -226,7 +265,8 @@ TEST(AttentionChainTest, RandomOnesAreLikeTheirOperations) {
                  << i << ": " << chain.batches << " batches, " << chain.groups << " groups of "
                  << chain.headsOfGroup << " heads, " << chain.queries << " queries, " << chain.keys
                  << " keys of " << chain.size << ", values of " << chain.valueSize << ", mask "
-                 << static_cast<int>(chain.mask));
+                 << static_cast<int>(chain.mask) << " of kind " << chain.maskKind << ", cap "
+                 << chain.cap);
     ASSERT_EQ(difference(chain, i, "own"), "");
   }
 }

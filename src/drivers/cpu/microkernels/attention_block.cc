@@ -281,6 +281,11 @@ HEARTH_INLINE inline void attendWith(const ops::AttentionParameters& p,
     }
     float factors[R::kRows];
     for (size_t r = 0; r < R::kRows; ++r) {
+      if (block.areUniform[first + r]) {
+        std::fill_n(block.logits + r * stride + skipped, count, 1.0f);
+        factors[r] = 1.0f / static_cast<float>(count);
+        continue;
+      }
       const float* mask = block.masks[first + r];
       if (mask != nullptr) mask += block.range.begin * block.maskStride;
       factors[r] = softmax(p, mask, block.maskStride, count, block.logits + r * stride + skipped);

@@ -82,6 +82,8 @@ struct AttentionBlock {
   std::array<const float*, kAttentionRows> queries{};
   std::array<const float*, kAttentionRows> masks{};  // null: no mask
   std::array<float*, kAttentionRows> outputs{};
+  // Rows whose result is the mean of the values in `range`, whatever the products are.
+  std::array<bool, kAttentionRows> areUniform{};
   size_t rows = 0;
   KeyRange range;               // the masks leave no keys outside it, in any row
   const float* keys = nullptr;  // of position 0
