@@ -42,7 +42,7 @@ struct Int4Tiles {
   size_t mostRows = 0;
   Functions floatScales{};
   Functions halfScales{};
-  Functions wholeSums{};  // null where there are none
+  Functions wholeSums{};
 };
 
 extern const Int4Tiles kVnniInt4Tiles;

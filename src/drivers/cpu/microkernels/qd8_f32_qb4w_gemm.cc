@@ -127,10 +127,6 @@ bool hasInt4Product(size_t inputs, size_t blockSize) {
          blockSize <= kMostInBlock && inputs % blockSize == 0;
 }
 
-bool hasInt4ColumnProduct(size_t inputs) {
-  return chosenTiles() == &kAvx2Int4Tiles && hasInt4Product(inputs, inputs);
-}
-
 void multiplyInt4(const Qb4Gemm& product, const uint8_t* prepared,
                   const struct xnn_quantization_params* parameters, size_t rows, size_t firstPanel,
                   size_t lastPanel, float* output) {
@@ -164,9 +160,6 @@ void multiplyInt4(const Qb4Gemm& product, const uint8_t* prepared,
 #else
 
 bool hasInt4Product(size_t, size_t) {
-  return false;
-}
-bool hasInt4ColumnProduct(size_t) {
   return false;
 }
 void multiplyInt4(const Qb4Gemm&, const uint8_t*, const struct xnn_quantization_params*, size_t,

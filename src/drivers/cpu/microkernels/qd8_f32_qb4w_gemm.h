@@ -17,9 +17,6 @@ inline constexpr size_t kInt4Columns = 16;
 
 // Whether this CPU has the instructions and the product can have blocks of this size. Thread-safe.
 bool hasInt4Product(size_t inputs, size_t blockSize);
-// Whether this CPU has a product with one scale for each column: on AVX2, where it is faster than
-// one of the weights in 8 bits. Thread-safe.
-bool hasInt4ColumnProduct(size_t inputs);
 
 // output[row][column] = clamp(bias[column] + rowScale[row] * (sum over blocks of the block's scale
 // times its sum of products)); the zero point of a row is subtracted from its numbers.
