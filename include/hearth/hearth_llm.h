@@ -52,10 +52,12 @@ HEARTH_EXPORT hearth_status hearth_llm_open(const char* path, const hearth_llm_o
                                             hearth_llm_model** model, hearth_error** error);
 HEARTH_EXPORT void hearth_llm_model_free(hearth_llm_model* model);
 
-// Tells as JSON what the file says: `vocabulary` (the number of tokens), `context` (null where the
-// file does not say), `start_tokens`, `stop_sequences` (lists of tokens), `stop_texts`,
-// `chat_template` (null: none), `sampler` (`temperature`, `top_k`, `top_p`, `seed`; null: the most
-// likely token).
+// Tells as JSON what the file says: `tokenizer` (its kind), `vocabulary` (the number of tokens),
+// `context` (null where the file does not say), `start_tokens`, `stop_sequences` (lists of tokens),
+// `stop_texts`, `chat_template` (null: none), `prompt_affixes` (by role, the `prefix` and `suffix`
+// of messages where there is no template; null: none), `sampler` (`temperature`, `top_k`, `top_p`,
+// `seed`; null: the most likely token), `suppressed_tokens`, `caches` (what the file says of
+// tensors that are kept: `name`, `type`, `sequence_axis`).
 HEARTH_EXPORT hearth_status hearth_llm_model_describe(const hearth_llm_model* model, char** json,
                                                       hearth_error** error);
 

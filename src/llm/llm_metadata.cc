@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "llm/protobuf_reader.h"
-#include "llm/utf8.h"
 
 namespace hearth::llm {
 namespace {
@@ -27,15 +26,6 @@ constexpr uint32_t kMaxTokens = 5;
 constexpr uint32_t kChatTemplate = 7;
 constexpr uint32_t kSuppressedTokens = 9;
 }  // namespace field
-
-Status readText(const ProtobufField& field, std::string* text) {
-  if (field.type != FieldType::kBytes)
-    return fail(ErrorCode::kBadData, "Field {} is no text.", field.number);
-  if (findInvalidUtf8(field.text()) != std::string_view::npos)
-    return fail(ErrorCode::kBadData, "The text of field {} is no UTF-8.", field.number);
-  *text = field.text();
-  return {};
-}
 
 Status addId(uint64_t value, std::vector<int32_t>* ids) {
   if (value > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
@@ -147,7 +137,58 @@ Status readField(const ProtobufField& field, LlmMetadata* metadata) {
   }
 }
 
+// Field numbers of LlmParameters and of its PromptTemplate.
+namespace task_field {
+constexpr uint32_t kStartTokenId = 4;
+constexpr uint32_t kStopTokens = 5;
+constexpr uint32_t kStartToken = 6;
+constexpr uint32_t kPromptTemplate = 8;
+constexpr uint32_t kSessionPrefix = 1;
+constexpr uint32_t kPromptPrefix = 2;
+constexpr uint32_t kPromptSuffix = 3;
+}  // namespace task_field
+
+Status readTaskTemplate(const ProtobufField& field, LlmMetadata* metadata) {
+  std::string sessionPrefix;
+  PromptAffixes user;
+  HEARTH_TRY(forEachField(field.bytes, [&](const ProtobufField& inner) -> Status {
+    if (inner.number == task_field::kSessionPrefix) return readText(inner, &sessionPrefix);
+    if (inner.number == task_field::kPromptPrefix) return readText(inner, &user.prefix);
+    if (inner.number == task_field::kPromptSuffix) return readText(inner, &user.suffix);
+    return {};
+  }));
+  // What stands before the first message only has no place here; --template has to give it then.
+  if (!sessionPrefix.empty()) return {};
+  metadata->user = std::move(user);
+  metadata->model.emplace();
+  return {};
+}
+
+Status readTaskField(const ProtobufField& field, LlmMetadata* metadata) {
+  switch (field.number) {
+    case task_field::kStartTokenId:
+      return addId(field.value, &metadata->startToken.emplace().ids);
+    case task_field::kStartToken:
+      return readText(field, &metadata->startToken.emplace().text);
+    case task_field::kStopTokens:
+      if (metadata->stopTokens.size() == kMaxSequences)
+        return fail(ErrorCode::kBadData, "There are more than {} stop sequences.", kMaxSequences);
+      return readText(field, &metadata->stopTokens.emplace_back().text);
+    case task_field::kPromptTemplate:
+      return readTaskTemplate(field, metadata);
+    default:
+      return {};
+  }
+}
+
 }  // namespace
+
+Result<LlmMetadata> readTaskMetadata(std::span<const uint8_t> message) {
+  LlmMetadata metadata;
+  HEARTH_TRY(forEachField(
+      message, [&](const ProtobufField& field) { return readTaskField(field, &metadata); }));
+  return metadata;
+}
 
 Result<LlmMetadata> readLlmMetadata(MessageBytes message) {
   LlmMetadata metadata;

@@ -50,4 +50,8 @@ struct LlmMetadata {
 // Fields that are not known are skipped. Text is UTF-8. Error: kBadData.
 Result<LlmMetadata> readLlmMetadata(std::span<const uint8_t> message);
 
+// The same of the member METADATA of a `.task` file: the message LlmParameters of MediaPipe
+// (mediapipe/tasks/cc/genai/inference/proto/llm_params.proto).
+Result<LlmMetadata> readTaskMetadata(std::span<const uint8_t> message);
+
 }  // namespace hearth::llm

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,15 @@ constexpr uint64_t kMaxMetadataBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxTokenizerBytes = uint64_t{256} << 20;
 constexpr std::string_view kDecoderName = "prefill_decode";
 constexpr std::string_view kEmbedderTypes[] = {"tf_lite_embedder", "tf_lite_per_layer_embedder"};
+
+// The members of a `.task` file, and the types that sections of a `.litertlm` file have for them.
+struct TaskMember {
+  std::string_view name;
+  std::string_view type;
+};
+constexpr TaskMember kTaskMembers[] = {{"TF_LITE_PREFILL_DECODE", "TFLiteModel"},
+                                       {"TOKENIZER_MODEL", "SP_Tokenizer"},
+                                       {"METADATA", "LlmParameters"}};
 
 struct Section {
   std::string name;
@@ -58,12 +68,26 @@ Result<std::vector<Section>> sectionsOf(const std::string& path) {
                 returned([&]() -> Result<std::string> { return describeContainer(path); }));
   // Written by the library.
   const auto description = nlohmann::json::parse(text);
-  if (description["format"] != "litertlm")
-    return fail(ErrorCode::kUnsupported,
-                "{} is no .litertlm file: it has no tokenizer and no metadata of a language model.",
-                path);
+  const bool isTask = description["format"] == "zip";
+  if (!isTask && description["format"] != "litertlm")
+    return fail(
+        ErrorCode::kUnsupported,
+        "{} is no .litertlm file and no .task file: it has no tokenizer and no metadata of a "
+        "language model.",
+        path);
   std::vector<Section> sections;
   for (const auto& part : description["parts"]) {
+    if (isTask) {
+      const auto member =
+          std::ranges::find(kTaskMembers, part["name"].get<std::string>(), &TaskMember::name);
+      if (member == std::end(kTaskMembers)) continue;
+      if (part["type"] != "stored")
+        return fail(ErrorCode::kUnsupported, "{} of {} is compressed, which is not supported.",
+                    member->name, path);
+      sections.push_back({std::string(member->name), std::string(member->type), "", part["offset"],
+                          part["bytes"]});
+      continue;
+    }
     std::string modelType;
     for (const auto& item : part["metadata"])
       if (item["key"] == "model_type") modelType = item["value"].get<std::string>();
@@ -133,6 +157,16 @@ Result<ModelFile> readModelFile(const std::string& path, const std::string& toke
       HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
                     readBytes(path, section.offset, section.bytes, kMaxMetadataBytes));
       HEARTH_ASSIGN(file.metadata, readLlmMetadata(bytes));
+    }
+    if (section.type == "LlmParameters") {
+      HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
+                    readBytes(path, section.offset, section.bytes, kMaxMetadataBytes));
+      HEARTH_ASSIGN(file.metadata, readTaskMetadata(bytes));
+    }
+    if (section.type == "ExecutorMetadataProto") {
+      HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
+                    readBytes(path, section.offset, section.bytes, kMaxMetadataBytes));
+      HEARTH_ASSIGN(file.executor, readExecutorMetadata(bytes));
     }
     const bool isTokenizer = section.type.contains("Tokenizer");
     if (isTokenizer && !file.tokenizer && tokenizerPath.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `.litertlm` file of a language model: its tokenizer and what it says about itself.
+// The `.litertlm` or `.task` file of a language model: its tokenizer and what it says about itself.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "llm/executor_metadata.h"
 #include "llm/llm_metadata.h"
 #include "llm/tokenizer.h"
 
@@ -20,12 +21,13 @@ struct ModelFile {
   // Of models that make its inputs of the numbers of tokens; mostly none.
   std::vector<std::string> embedders;
   LlmMetadata metadata;
+  ExecutorMetadata executor;
   std::optional<Tokenizer> tokenizer;  // absent where the file has none
 };
 
 // Reads metadata and tokenizer; the model's weights are not touched. `tokenizerPath` names a
 // file for readTokenizerFile() in place of the file's own tokenizer, empty = none. Errors: those of
-// hearth_container_describe; kUnsupported for a file that is no `.litertlm` file, or that has a
+// hearth_container_describe; kUnsupported for a file that is neither, or that has a
 // tokenizer of a kind that is not supported; kBadData.
 Result<ModelFile> readModelFile(const std::string& path, const std::string& tokenizerPath);
 

@@ -36,6 +36,7 @@ class OpenModel {
   static Result<std::shared_ptr<const OpenModel>> create(OpenModelOptions options);
 
   const std::string& path() const { return file_.path; }
+  const ModelFile& file() const { return file_; }
   const LlmMetadata& metadata() const { return file_.metadata; }
   const Tokenizer& tokenizer() const { return *file_.tokenizer; }
   // The most tokens that a session is to have; 0 = as many as the signatures have room for.

@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "llm/utf8.h"
+
 namespace hearth::llm {
 namespace {
 
@@ -74,6 +76,15 @@ Result<std::optional<ProtobufField>> ProtobufReader::next() {
                   field.number, key & 7);
   }
   return field;
+}
+
+Status readText(const ProtobufField& field, std::string* text) {
+  if (field.type != ProtobufField::Type::kBytes)
+    return fail(ErrorCode::kBadData, "Field {} is no text.", field.number);
+  if (findInvalidUtf8(field.text()) != std::string_view::npos)
+    return fail(ErrorCode::kBadData, "The text of field {} is no UTF-8.", field.number);
+  *text = field.text();
+  return {};
 }
 
 }  // namespace hearth::llm

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -42,6 +43,9 @@ class ProtobufReader {
 
   std::span<const uint8_t> rest_;
 };
+
+// A field that is a text. Error: kBadData for one of another type, or that is no UTF-8.
+Status readText(const ProtobufField& field, std::string* text);
 
 // Calls `take(field)`, which returns a Status, for each field of a message. Error: kBadData.
 template <typename Take>

@@ -2,6 +2,9 @@
 // The commands; each prints to standard output.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "tools/cache_options.h"
 #include "tools/failure.h"
 #include "tools/options.h"
@@ -12,7 +15,11 @@ namespace hearth::tools {
 Outcome<void> runCommand(const RunOptions& options);
 // `bench --api nnapi`: start and inference by NNAPI's C functions, with or without cache files.
 Outcome<void> nnapiBenchCommand(const RunOptions& options);
-Outcome<void> inspectCommand(const InspectOptions& options);
+// `describeLanguage` tells as JSON what a container's file says of the language model in it; empty
+// = none.
+Outcome<void> inspectCommand(
+    const InspectOptions& options,
+    const std::function<std::string(const std::string& path)>& describeLanguage);
 Outcome<void> devicesCommand(const DevicesOptions& options);
 // Returns when the host is told to end, or its one client is gone.
 Outcome<void> serveCommand(const ServeOptions& options);

@@ -246,6 +246,21 @@ std::string entriesText(const Json& metadata) {
   return out;
 }
 
+// Values as they are in JSON, but for a template, of which the size is enough.
+std::string languageText(const Json& language) {
+  TextTable table({"language model", ""}, "ll");
+  for (const auto& [key, value] : language.items()) {
+    if (value.is_null() || (value.is_array() && value.empty())) continue;
+    std::string shown = value.is_string() ? text(value) : value.dump();
+    if (key == "chat_template")
+      shown = base::formatText("Jinja, {} bytes", value.get<std::string>().size());
+    if (key == "caches" || (key == "suppressed_tokens" && value.size() > 8))
+      shown = base::formatText("{} of them", value.size());
+    table.add({key, shown});
+  }
+  return table.toString();
+}
+
 std::string containerText(const Json& json) {
   const auto fileBytes = json["file_bytes"].get<uint64_t>();
   std::string out =
@@ -268,13 +283,16 @@ std::string containerText(const Json& json) {
   }
   if (!table.empty()) out += "\n" + table.toString();
   if (!problems.empty()) out += "\n" + problems;
+  if (json["language_model"].is_object()) out += "\n" + languageText(json["language_model"]);
   if (hasModel) out += "\n--part NAME inspects a model.\n";
   return out;
 }
 
 }  // namespace
 
-Outcome<void> inspectCommand(const InspectOptions& options) {
+Outcome<void> inspectCommand(
+    const InspectOptions& options,
+    const std::function<std::string(const std::string& path)>& describeLanguage) {
   CompileOptions wanted;
   HEARTH_ASSIGN(wanted.shapes, parseInputShapes(options.shapes));
   Watchdog watchdog(options.timeoutSeconds);
@@ -299,6 +317,10 @@ Outcome<void> inspectCommand(const InspectOptions& options) {
   Json json = {{"model", options.model}};
   if (!isContainer) json["part"] = options.part.empty() ? Json(nullptr) : Json(options.part);
   json.update(Json::parse(inspection));
+  if (isContainer) {
+    const std::string language = describeLanguage(options.model);
+    json["language_model"] = language.empty() ? Json(nullptr) : Json::parse(language);
+  }
   watchdog.beginStage("");
   if (options.isJson)
     std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";

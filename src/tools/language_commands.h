@@ -2,6 +2,8 @@
 // The commands for language models; each prints to standard output.
 #pragma once
 
+#include <string>
+
 #include "tools/chat_server_options.h"
 #include "tools/failure.h"
 #include "tools/language_options.h"
@@ -18,5 +20,9 @@ Outcome<void> chatServerCommand(const ChatServerOptions& options);
 Outcome<void> cachePrefixesCommand(const PrefixesOptions& options);
 // Shows a text's tokens.
 Outcome<void> tokenizeCommand(const TokenizeOptions& options);
+
+// What a file says of the language model in it, as JSON; empty where it has none. What is wrong
+// with it is the member `problem`.
+std::string describeLanguage(const std::string& path);
 
 }  // namespace hearth::tools

@@ -377,7 +377,7 @@ int runMain(int argc, char** argv) {
     else if (*benchApp)
       outcome = bench.api == "nnapi" ? nnapiBenchCommand(bench) : runCommand(bench);
     else if (*inspectApp)
-      outcome = inspectCommand(inspect);
+      outcome = inspectCommand(inspect, describeLanguage);
     else if (*chatApp)
       outcome = chatCommand(chat);
     else if (*completeApp)

@@ -36,7 +36,8 @@ class ContainerTest(CommandTest):
                             {"digits.tflite": DIGITS.read_bytes(), "labels.txt": b"a\nb\n"})
         listed = self.json("inspect", path)
         self.assertEqual(set(listed), {"model", "format", "version", "file_bytes", "metadata",
-                                       "parts"})
+                                       "parts", "language_model"})
+        self.assertIsNone(listed["language_model"])
         self.assertEqual((listed["model"], listed["format"], listed["version"]),
                          (str(path), "zip", None))
         self.assertEqual(listed["file_bytes"], path.stat().st_size)

@@ -63,6 +63,14 @@ class LanguageModelTest(DataTest):
             found = self.json("tokenize", self.model, f"@{self.folder / 'text'}", "--special-tokens")
             self.assertEqual(found["tokens"], expected["ids"])
 
+    def testInspectShowsWhatTheFileSays(self):
+        shown = self.json("inspect", self.model)["language_model"]
+        self.assertEqual((shown["tokenizer"], shown["vocabulary"]), ("byte pairs", 49152))
+        self.assertIn("im_start", shown["chat_template"])
+        self.assertEqual(len(shown["caches"]), 60)
+        self.assertEqual(set(cache["sequence_axis"] for cache in shown["caches"]), {2, 3})
+        self.assertRegex(self.succeed("inspect", self.model), r"tokenizer +byte pairs")
+
     def testAChatAnswersAQuestion(self):
         answer = self.answer("chat", self.model, "--prompt",
                              "What is free software?", "--max-tokens", 60, "--stop", ".")

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "llm/c_api/handles.h"
 #include "llm/conversation.h"
+#include "llm/model_description.h"
 
 using hearth::CompileOptions;
 using hearth::ErrorCode;
@@ -65,15 +65,6 @@ Result<CallersPrompt> promptOf(const OpenModel& model, const char* json) {
   return CallersPrompt{std::move(withTools), std::move(conversation.messages)};
 }
 
-nlohmann::ordered_json samplerOf(const LlmMetadata& metadata) {
-  const SamplerOptions sampler = samplerOptions(metadata, {});
-  if (!(sampler.temperature > 0)) return nullptr;
-  return {{"temperature", sampler.temperature},
-          {"top_k", sampler.topK},
-          {"top_p", sampler.topP},
-          {"seed", sampler.seed}};
-}
-
 }  // namespace
 
 extern "C" {
@@ -111,23 +102,8 @@ hearth_status hearth_llm_model_describe(const hearth_llm_model* model, char** js
   return guarded(error, [&]() -> Status {
     if (model == nullptr) return nullArgument("model");
     if (json == nullptr) return nullArgument("json");
-    const LlmMetadata& metadata = model->model->metadata();
-    const Tokenizer& tokenizer = model->model->tokenizer();
-    HEARTH_ASSIGN(const StopRules stops, StopRules::ofModel(metadata, tokenizer));
-    HEARTH_ASSIGN(const std::vector<int32_t> start, startTokens(metadata, tokenizer));
-    const nlohmann::ordered_json description = {
-        {"vocabulary", tokenizer.size()},
-        {"context", metadata.maxTokens == 0 ? nlohmann::ordered_json(nullptr)
-                                            : nlohmann::ordered_json(metadata.maxTokens)},
-        {"start_tokens", start},
-        {"stop_sequences", stops.sequences},
-        {"stop_texts", stops.texts},
-        {"chat_template", metadata.chatTemplate.empty()
-                              ? nlohmann::ordered_json(nullptr)
-                              : nlohmann::ordered_json(metadata.chatTemplate)},
-        {"sampler", samplerOf(metadata)}};
-    // A template of strange bytes is shown as well as it can be.
-    *json = copyText(description.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    HEARTH_ASSIGN(const std::string description, describeLanguageModel(model->model->file()));
+    *json = copyText(description);
     return {};
   });
 }
