@@ -44,7 +44,7 @@ class CheckLayersTest(unittest.TestCase):
 
     def testRoomsLookDown(self):
         self.write("drivers/cpu/lowering/convolution.cc", '"drivers/cpu/lowering/pooling.h"',
-                   '"drivers/cpu/microkernels/im2col.h"', '"drivers/cpu/plan/plan.h"')
+                   '"drivers/cpu/microkernels/portable/im2col.h"', '"drivers/cpu/plan/plan.h"')
         self.write("drivers/cpu/cpu_device.cc", '"drivers/cpu/compilation_cache/model_cache.h"',
                    '"drivers/cpu/prepared_model.h"')
         self.write("cache/bundle/bundle_file.h", '"cache/object/object_file.h"')

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "ops/operation.h"
 
 namespace hearth::conformance {
@@ -70,7 +70,7 @@ constexpr char kOtherCpu[] = "The page is of a CPU with AVX-512 VNNI and without
 
 // With AMX, kernels of XNNPACK run what kernels of ours run elsewhere.
 bool isCpuOfThePage() {
-  return cpu::hasVnniGemm() && __builtin_cpu_supports("amx-int8") == 0;
+  return cpu::hasAvx512Vnni() && __builtin_cpu_supports("amx-int8") == 0;
 }
 
 class OperationsTableTest : public testing::Test {

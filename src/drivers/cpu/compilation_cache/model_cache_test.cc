@@ -17,8 +17,8 @@
 #include <thread>
 
 #include "cache/object/object_file.h"
-#include "drivers/cpu/microkernels/avx2_dwconv.h"
-#include "drivers/cpu/microkernels/qs8_dwconv.h"
+#include "drivers/cpu/microkernels/x86/avx2/avx2_dwconv.h"
+#include "drivers/cpu/microkernels/x86/avx512/qs8_dwconv.h"
 #include "drivers/cpu/testing/model_cache_test_util.h"
 #include "drivers/cpu/testing/reference_comparison.h"
 

@@ -7,7 +7,7 @@
 
 #include "drivers/cpu/kernels/packed_bytes.h"
 #include "drivers/cpu/kernels/task_kernel.h"
-#include "drivers/cpu/microkernels/im2col.h"
+#include "drivers/cpu/microkernels/portable/im2col.h"
 
 namespace hearth::cpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "drivers/cpu/microkernels/attention_block.h"
+#include "drivers/cpu/microkernels/portable/attention_block.h"
 #include "threads/parallel_ranges.h"
 #include "threads/parallel_tasks.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/packed_bytes.h"
-#include "drivers/cpu/microkernels/im2col.h"
+#include "drivers/cpu/microkernels/portable/im2col.h"
 #include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {

@@ -8,8 +8,8 @@
 
 #include "base/result.h"
 #include "drivers/cpu/kernels/kernel.h"
-#include "drivers/cpu/microkernels/convolution.h"
-#include "drivers/cpu/microkernels/f32_gemm.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
+#include "drivers/cpu/microkernels/x86/f32_gemm.h"
 
 namespace hearth::cpu {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "drivers/cpu/microkernels/qs8_gemm.h"
+#include "drivers/cpu/microkernels/x86/avx512/qs8_gemm.h"
 
 namespace hearth::cpu {
 namespace {

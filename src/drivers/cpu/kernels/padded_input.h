@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
 
 namespace hearth::cpu {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/panel_blocks.h"
-#include "drivers/cpu/microkernels/im2col.h"
-#include "drivers/cpu/microkernels/qs8_gemm.h"
+#include "drivers/cpu/microkernels/portable/im2col.h"
+#include "drivers/cpu/microkernels/x86/avx512/qs8_gemm.h"
 #include "threads/parallel_ranges.h"
 #include "threads/parallel_tasks.h"
 

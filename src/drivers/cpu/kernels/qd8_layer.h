@@ -9,10 +9,10 @@
 #include <optional>
 
 #include "drivers/cpu/kernels/kernel.h"
-#include "drivers/cpu/microkernels/avx2_gemm.h"
-#include "drivers/cpu/microkernels/convolution.h"
-#include "drivers/cpu/microkernels/qd8_f32_qb4w_gemm.h"
-#include "drivers/cpu/microkernels/qd8_f32_qc8w_gemm.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
+#include "drivers/cpu/microkernels/portable/qd8_f32_qb4w_gemm.h"
+#include "drivers/cpu/microkernels/x86/avx2/avx2_gemm.h"
+#include "drivers/cpu/microkernels/x86/avx512/qd8_f32_qc8w_gemm.h"
 
 namespace hearth::cpu {
 

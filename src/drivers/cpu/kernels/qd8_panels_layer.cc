@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "drivers/cpu/kernels/panel_blocks.h"
-#include "drivers/cpu/microkernels/avx2_qd8_row.h"
-#include "drivers/cpu/microkernels/avx2_strassen.h"
+#include "drivers/cpu/microkernels/x86/avx2/avx2_qd8_row.h"
+#include "drivers/cpu/microkernels/x86/avx2/avx2_strassen.h"
 #include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {

@@ -7,7 +7,7 @@
 
 #include "drivers/cpu/kernels/kernel.h"
 #include "drivers/cpu/kernels/qd8_layer.h"
-#include "drivers/cpu/microkernels/avx2_qd8_panels.h"
+#include "drivers/cpu/microkernels/x86/avx2/avx2_qd8_panels.h"
 
 namespace hearth::cpu {
 

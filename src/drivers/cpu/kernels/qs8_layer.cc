@@ -7,8 +7,8 @@
 
 #include "drivers/cpu/kernels/packed_bytes.h"
 #include "drivers/cpu/kernels/padded_input.h"
-#include "drivers/cpu/kernels/qs8_tasks.h"
-#include "drivers/cpu/microkernels/im2col.h"
+#include "drivers/cpu/kernels/byte_tasks.h"
+#include "drivers/cpu/microkernels/portable/im2col.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
@@ -24,10 +24,10 @@ bool overlaps(const Convolution& g) {
 }
 
 // Reads windows where they lie in a padded copy of the input.
-class WindowsInPlaceKernel final : public Qs8TaskKernel<Qs8Layer> {
+class WindowsInPlaceKernel final : public ByteTaskKernel<Qs8Layer> {
  public:
   WindowsInPlaceKernel(const Qs8Layer& layer, PaddedInput input)
-      : Qs8TaskKernel(layer), input_(std::move(input)) {}
+      : ByteTaskKernel(layer), input_(std::move(input)) {}
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     const Convolution& g = layer_.geometry;
@@ -38,14 +38,14 @@ class WindowsInPlaceKernel final : public Qs8TaskKernel<Qs8Layer> {
 
   Status setup(std::span<void* const> addresses, void* workspace) override {
     padded_ = static_cast<uint8_t*>(workspace);
-    return Qs8TaskKernel::setup(addresses, workspace);
+    return ByteTaskKernel::setup(addresses, workspace);
   }
 
   Status run(threads::ThreadPool* pool) override {
     threads::forRanges(
         pool, input_.lines(), threads::grainOf(input_.lineBytes()),
         [&](uint64_t begin, uint64_t end) { input_.fill(source_, begin, end, padded_); });
-    return Qs8TaskKernel::run(pool);
+    return ByteTaskKernel::run(pool);
   }
 
  private:
@@ -68,10 +68,10 @@ class WindowsInPlaceKernel final : public Qs8TaskKernel<Qs8Layer> {
 
 // Gathers the windows of each task. Where windows overlap, a copy of the whole input is made
 // unsigned first.
-class GatheredWindowsKernel final : public Qs8TaskKernel<Qs8Layer> {
+class GatheredWindowsKernel final : public ByteTaskKernel<Qs8Layer> {
  public:
   explicit GatheredWindowsKernel(const Qs8Layer& layer)
-      : Qs8TaskKernel(layer),
+      : ByteTaskKernel(layer),
         isFlippedFirst_(overlaps(layer.geometry) &&
                         inputBytesOf(layer.geometry) <= kMostCopiedBytes),
         windows_(layer.geometry, 1,
@@ -87,7 +87,7 @@ class GatheredWindowsKernel final : public Qs8TaskKernel<Qs8Layer> {
 
   Status setup(std::span<void* const> addresses, void* workspace) override {
     flipped_ = static_cast<uint8_t*>(workspace) + taskBytes_;
-    return Qs8TaskKernel::setup(addresses, workspace);
+    return ByteTaskKernel::setup(addresses, workspace);
   }
 
   Status run(threads::ThreadPool* pool) override {
@@ -96,7 +96,7 @@ class GatheredWindowsKernel final : public Qs8TaskKernel<Qs8Layer> {
                          [&](uint64_t begin, uint64_t end) {
                            makeUnsigned(source_ + begin, end - begin, flipped_ + begin);
                          });
-    return Qs8TaskKernel::run(pool);
+    return ByteTaskKernel::run(pool);
   }
 
  private:

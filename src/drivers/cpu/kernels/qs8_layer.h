@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "drivers/cpu/kernels/kernel.h"
-#include "drivers/cpu/microkernels/convolution.h"
-#include "drivers/cpu/microkernels/qs8_gemm.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
+#include "drivers/cpu/microkernels/x86/avx512/qs8_gemm.h"
 
 namespace hearth::cpu {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "drivers/cpu/lowering/attention.h"
-#include "drivers/cpu/microkernels/attention_block.h"
+#include "drivers/cpu/microkernels/portable/attention_block.h"
 #include "ops/activation.h"
 #include "ops/concatenation.h"
 #include "ops/softmax.h"

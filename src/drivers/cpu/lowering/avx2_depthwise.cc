@@ -4,7 +4,7 @@
 #include "drivers/cpu/lowering/byte_layer.h"
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/depthwise_kernel.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 
 namespace hearth::cpu {
 namespace {
@@ -41,7 +41,7 @@ Result<bool> addAvx2Depthwise(PlanBuilder* builder, const Convolution& convoluti
   Convolution g = convolution;
   const OperandType type = builder->operand(g.input).type;
   const bool isSigned = type == OperandType::kTensorQuant8AsymmSigned;
-  if ((!isSigned && type != OperandType::kTensorQuant8Asymm) || (isSigned && hasVnniGemm()) ||
+  if ((!isSigned && type != OperandType::kTensorQuant8Asymm) || (isSigned && hasAvx512Vnni()) ||
       !g.isDepthwise || g.groupInputChannels != 1 || g.groupOutputChannels != 1 ||
       !hasAvx2Dwconv(g.kernelHeight, g.kernelWidth))
     return false;

@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "drivers/cpu/kernels/qs8_tasks.h"
+#include "drivers/cpu/kernels/byte_tasks.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/layer_scales.h"
-#include "drivers/cpu/microkernels/im2col.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/portable/im2col.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "ops/quantization.h"
 
@@ -17,10 +17,10 @@ namespace {
 
 using graph::OperandType;
 
-class Avx2LayerKernel final : public Qs8TaskKernel<Avx2Layer> {
+class Avx2LayerKernel final : public ByteTaskKernel<Avx2Layer> {
  public:
   explicit Avx2LayerKernel(const Avx2Layer& layer)
-      : Qs8TaskKernel(layer),
+      : ByteTaskKernel(layer),
         windows_(layer.geometry, 1, static_cast<uint8_t>(layer.inputZero)),
         form_(layer.product.weights.form()),
         inputs_(windows_.windowBytes()),
@@ -87,7 +87,7 @@ Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
 }
 
 bool typesFit(PlanBuilder* builder, const Convolution& g) {
-  if (!hasAvx2Gemm() || hasVnniGemm() || g.isDepthwise || g.groups != 1) return false;
+  if (!hasAvx2() || hasAvx512Vnni() || g.isDepthwise || g.groups != 1) return false;
   const OperandType type = builder->operand(g.input).type;
   // So many products of bytes stay within 32 bits.
   constexpr size_t kMostInputs = 32768;

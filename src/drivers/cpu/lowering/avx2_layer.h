@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/kernel.h"
-#include "drivers/cpu/microkernels/avx2_gemm.h"
-#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
+#include "drivers/cpu/microkernels/x86/avx2/avx2_gemm.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/weights/layer_packing.h"
 
@@ -25,7 +25,7 @@ struct Avx2Layer {
   size_t outputOffset = 0;  // bytes of `destination` before the first column
 };
 
-// Makes a kernel that gives the very bytes of XNNPACK's. Requires hasAvx2Gemm().
+// Makes a kernel that gives the very bytes of XNNPACK's. Requires hasAvx2().
 std::unique_ptr<Kernel> makeAvx2LayerKernel(const Avx2Layer& layer);
 
 // What is added to the sums of the product's columns, whose inputs are those of a layer with the

@@ -2,6 +2,7 @@
 // Our layer on AVX2 gives the very bytes of XNNPACK's, for convolutions of any geometry.
 #include "drivers/cpu/lowering/avx2_layer.h"
 
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/testing/qs8_convolution_sample.h"
 #include "drivers/cpu/testing/random_convolution.h"
 #include "drivers/cpu/testing/xnnpack_comparison.h"
@@ -13,7 +14,7 @@ namespace {
 class Avx2LayerTest : public XnnpackComparisonTest {
  protected:
   void SetUp() override {
-    if (!hasAvx2Gemm()) GTEST_SKIP() << "This CPU has no AVX2.";
+    if (!hasAvx2()) GTEST_SKIP() << "This CPU has no AVX2.";
     XnnpackComparisonTest::SetUp();
   }
 

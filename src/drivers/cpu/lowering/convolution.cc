@@ -25,7 +25,7 @@
 #include "drivers/cpu/lowering/qs8_depthwise.h"
 #include "drivers/cpu/lowering/qu8_convolution.h"
 #include "drivers/cpu/lowering/winograd_layer.h"
-#include "drivers/cpu/microkernels/im2col.h"
+#include "drivers/cpu/microkernels/portable/im2col.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/packed_panels.h"
 #include "threads/parallel_ranges.h"

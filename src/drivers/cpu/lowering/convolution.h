@@ -2,7 +2,7 @@
 // Convolutions on XNNPACK: plain, grouped and depthwise, float32, int8 and uint8.
 #pragma once
 
-#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
 #include "drivers/cpu/plan/plan_builder.h"
 
 namespace hearth::cpu {

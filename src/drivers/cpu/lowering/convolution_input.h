@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/sha256.h"
-#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
 #include "drivers/cpu/plan/plan_builder.h"
 
 namespace hearth::cpu {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "drivers/cpu/kernels/kernel.h"
-#include "drivers/cpu/microkernels/dwconv_windows.h"
+#include "drivers/cpu/microkernels/x86/dwconv_windows.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {

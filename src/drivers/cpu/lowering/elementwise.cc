@@ -13,7 +13,7 @@
 #include "drivers/cpu/kernels/f32_add_kernel.h"
 #include "drivers/cpu/kernels/function_kernel.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
-#include "drivers/cpu/microkernels/byte_add.h"
+#include "drivers/cpu/microkernels/x86/byte_add.h"
 #include "drivers/cpu/platform/read_slack.h"
 #include "threads/parallel_ranges.h"
 

@@ -10,8 +10,8 @@
 #include "drivers/cpu/kernels/kernel.h"
 #include "drivers/cpu/kernels/panel_blocks.h"
 #include "drivers/cpu/lowering/channel_parts.h"
-#include "drivers/cpu/microkernels/f32_f16w_gemm.h"
-#include "drivers/cpu/microkernels/im2col.h"
+#include "drivers/cpu/microkernels/portable/im2col.h"
+#include "drivers/cpu/microkernels/x86/f32_f16w_gemm.h"
 #include "drivers/cpu/weights/released_pages.h"
 #include "threads/parallel_tasks.h"
 

@@ -9,7 +9,7 @@
 #include "base/vector_dispatch.h"
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/depthwise_kernel.h"
-#include "drivers/cpu/microkernels/f32_dwconv.h"
+#include "drivers/cpu/microkernels/x86/f32_dwconv.h"
 
 namespace hearth::cpu {
 namespace {

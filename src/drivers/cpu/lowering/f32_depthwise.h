@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "drivers/cpu/kernels/kernel.h"
-#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
 #include "drivers/cpu/plan/plan_builder.h"
 
 namespace hearth::cpu {

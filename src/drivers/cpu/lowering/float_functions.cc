@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "drivers/cpu/kernels/function_kernel.h"
-#include "drivers/cpu/microkernels/vector_math.h"
+#include "drivers/cpu/microkernels/portable/vector_math.h"
 #include "ops/validation.h"
 #include "threads/parallel_ranges.h"
 

@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "drivers/cpu/microkernels/vector_math.h"
+#include "drivers/cpu/microkernels/portable/vector_math.h"
 #include "drivers/cpu/testing/compared_models.h"
 
 namespace hearth::cpu {

@@ -3,7 +3,7 @@
 // while the layer runs, each image by itself.
 #pragma once
 
-#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
 #include "drivers/cpu/plan/plan_builder.h"
 
 namespace hearth::cpu {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "drivers/cpu/microkernels/qd8_f32_qc8w_gemm.h"
+#include "drivers/cpu/microkernels/x86/avx512/qd8_f32_qc8w_gemm.h"
 #include "drivers/cpu/testing/compared_models.h"
 #include "drivers/cpu/weights/packed_panels.h"
 

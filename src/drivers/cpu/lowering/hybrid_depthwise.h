@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
 #include "drivers/cpu/plan/plan_builder.h"
 
 namespace hearth::cpu {

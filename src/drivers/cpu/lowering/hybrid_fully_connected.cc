@@ -16,7 +16,7 @@
 #include "drivers/cpu/lowering/node_kernels.h"
 #include "drivers/cpu/lowering/packing_parts.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/weights/packed_panels.h"
 
 namespace hearth::cpu {
@@ -128,7 +128,7 @@ Result<std::unique_ptr<Kernel>> makeAvx2Kernel(std::shared_ptr<const Creation> c
 // Whether Avx2Gemm is faster than XNNPACK's product: with AVX-VNNI, unless XNNPACK has AVX-512
 // VNNI.
 bool isOnAvxVnni(const FullyConnected& layer, bool isInt4) {
-  return hasAvxVnni() && !hasVnniGemm() && !isInt4 && layer.inputChannels <= kMostQd8Inputs;
+  return hasAvxVnni() && !hasAvx512Vnni() && !isInt4 && layer.inputChannels <= kMostQd8Inputs;
 }
 
 // Whether a product of ours over XNNPACK's panels for AVX2 is.

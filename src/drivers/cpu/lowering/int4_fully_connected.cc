@@ -13,8 +13,8 @@
 #include "drivers/cpu/kernels/qd8_layer.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
-#include "drivers/cpu/microkernels/qb4w_gemm_in_place.h"
-#include "drivers/cpu/microkernels/qd8_f32_qb4w_gemm.h"
+#include "drivers/cpu/microkernels/portable/qb4w_gemm_in_place.h"
+#include "drivers/cpu/microkernels/portable/qd8_f32_qb4w_gemm.h"
 #include "ops/half.h"
 #include "threads/parallel_ranges.h"
 

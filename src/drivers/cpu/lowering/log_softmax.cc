@@ -8,8 +8,8 @@
 
 #include "drivers/cpu/kernels/function_kernel.h"
 #include "drivers/cpu/lowering/unary_lookup_table.h"
-#include "drivers/cpu/microkernels/byte_softmax.h"
-#include "drivers/cpu/microkernels/vector_math.h"
+#include "drivers/cpu/microkernels/portable/byte_softmax.h"
+#include "drivers/cpu/microkernels/portable/vector_math.h"
 #include "ops/softmax.h"
 #include "threads/parallel_ranges.h"
 

@@ -10,7 +10,7 @@
 
 #include "drivers/cpu/kernels/task_kernel.h"
 #include "drivers/cpu/lowering/convolution_input.h"
-#include "drivers/cpu/microkernels/im2col.h"
+#include "drivers/cpu/microkernels/portable/im2col.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "ops/quantization.h"
 

@@ -2,7 +2,7 @@
 // Our int8 depthwise convolution gives the very bytes of XNNPACK's.
 #include "drivers/cpu/lowering/qs8_depthwise.h"
 
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/testing/qs8_convolution_sample.h"
 #include "drivers/cpu/testing/random_convolution.h"
 
@@ -69,8 +69,8 @@ TEST_F(DepthwiseLayerTest, ManyLines) {
 }
 
 TEST(DepthwiseProductTest, UsualWindowsHaveOne) {
-  EXPECT_EQ(hasDepthwiseProduct(3, 3), hasVnniGemm());
-  EXPECT_EQ(hasDepthwiseProduct(5, 5), hasVnniGemm());
+  EXPECT_EQ(hasDepthwiseProduct(3, 3), hasAvx512Vnni());
+  EXPECT_EQ(hasDepthwiseProduct(5, 5), hasAvx512Vnni());
 }
 
 TEST(DepthwiseProductTest, OtherWindowsHaveNone) {

@@ -5,8 +5,9 @@
 
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/layer_scales.h"
-#include "drivers/cpu/microkernels/im2col.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/portable/im2col.h"
+#include "drivers/cpu/microkernels/x86/avx512/qu8_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
@@ -18,7 +19,7 @@ constexpr size_t kMaxInputs = 32768;
 
 struct Creation {
   Convolution geometry;
-  VnniGemm gemm;  // without `packed`
+  Qu8Gemm gemm;  // without `packed`
   int32_t inputZero = 0;
   const uint8_t* filter = nullptr;
   const int32_t* bias = nullptr;
@@ -58,7 +59,7 @@ class Uint8ConvolutionKernel final : public Kernel {
     const size_t chunks = (pixels + kPixelsPerTask - 1) / kPixelsPerTask;
     const size_t threads = threads::threadsOf(pool);
     // With few pixels, as at the end of a network, tasks divide the columns, too.
-    constexpr size_t kColumnStep = 4 * kVnniColumns;
+    constexpr size_t kColumnStep = 4 * kQu8Columns;
     const size_t steps = (gemm_.columns + kColumnStep - 1) / kColumnStep;
     const size_t parts =
         threads == 1 || chunks >= 2 * threads ? 1 : std::min(steps, 2 * threads / chunks);
@@ -74,8 +75,8 @@ class Uint8ConvolutionKernel final : public Kernel {
         windows_.gather(source_, first, first + count, buffer);
         rows = buffer;
       }
-      vnniMultiply(gemm_, rows, gemm_.inputs, count, firstColumn, lastColumn,
-                   destination_ + first * gemm_.columns, gemm_.columns);
+      multiplyQu8(gemm_, rows, gemm_.inputs, count, firstColumn, lastColumn,
+                  destination_ + first * gemm_.columns, gemm_.columns);
     };
     threads::forTasks(pool, chunks * parts, task);
     return {};
@@ -85,7 +86,7 @@ class Uint8ConvolutionKernel final : public Kernel {
   size_t gatheredPerThread() const { return kPixelsPerTask * gemm_.inputs + kReadSlack; }
 
   const std::shared_ptr<const Creation> creation_;
-  VnniGemm gemm_;
+  Qu8Gemm gemm_;
   const Im2col windows_;
   bool isDirect_ = false;
   uint8_t* gathered_ = nullptr;
@@ -99,7 +100,7 @@ Result<bool> addQu8Convolution(PlanBuilder* builder, const Convolution& convolut
   const graph::Operand& input = builder->operand(convolution.input);
   const graph::Operand& filter = builder->operand(convolution.filter);
   const graph::Operand& output = builder->operand(convolution.output);
-  if (!hasVnniGemm() || convolution.isDepthwise || convolution.groups != 1) return false;
+  if (!hasAvx512Vnni() || convolution.isDepthwise || convolution.groups != 1) return false;
   if (input.type != graph::OperandType::kTensorQuant8Asymm ||
       filter.type != graph::OperandType::kTensorQuant8Asymm)
     return false;
@@ -134,13 +135,13 @@ Result<bool> addQu8Convolution(PlanBuilder* builder, const Convolution& convolut
   builder->constants().releaseAfterPacking(&node, g.filter);
   node.create = [creation]() -> Result<std::unique_ptr<Kernel>> {
     const Creation& made = *creation;
-    HEARTH_ASSIGN(const uint8_t* packed,
-                  made.weights->pack(
-                      made.place, "CONV_2D", made.packed.get(),
-                      vnniPackedBytes(made.gemm.inputs, made.gemm.columns), [&](uint8_t* data) {
-                        vnniPack(made.filter, made.bias, made.gemm.inputs, made.gemm.columns,
-                                 made.inputZero, made.gemm.weightZero, data);
-                      }));
+    HEARTH_ASSIGN(
+        const uint8_t* packed,
+        made.weights->pack(made.place, "CONV_2D", made.packed.get(),
+                           qu8PackedBytes(made.gemm.inputs, made.gemm.columns), [&](uint8_t* data) {
+                             packQu8(made.filter, made.bias, made.gemm.inputs, made.gemm.columns,
+                                     made.inputZero, made.gemm.weightZero, data);
+                           }));
     return std::make_unique<Uint8ConvolutionKernel>(creation, packed);
   };
   return true;

@@ -2,7 +2,7 @@
 // uint8 convolutions on our product with AVX-512 VNNI: XNNPACK's kernels multiply in 16 bits.
 #pragma once
 
-#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
 #include "drivers/cpu/plan/plan_builder.h"
 
 namespace hearth::cpu {

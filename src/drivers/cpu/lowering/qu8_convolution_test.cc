@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "drivers/cpu/cpu_device.h"
-#include "drivers/cpu/microkernels/avx2_gemm.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/testing/compared_models.h"
 #include "hearth_xnnpack.h"
 
@@ -167,7 +166,7 @@ std::vector<uint8_t> runOnDevice(const Case& c, Data& data, unsigned threads) {
 class Uint8ConvolutionTest : public testing::TestWithParam<Case> {};
 
 TEST_P(Uint8ConvolutionTest, EqualsXnnpack) {
-  if (!hasVnniGemm() && !hasAvx2Gemm()) GTEST_SKIP() << "This CPU has no AVX2.";
+  if (!hasAvx512Vnni() && !hasAvx2()) GTEST_SKIP() << "This CPU has no AVX2.";
   const Case c = GetParam();
   Data data(c);
   const std::vector<uint8_t> expected = runOnXnnpack(c, data);

@@ -8,7 +8,7 @@
 #include "base/vector_dispatch.h"
 #include "drivers/cpu/kernels/function_kernel.h"
 #include "drivers/cpu/lowering/unary_lookup_table.h"
-#include "drivers/cpu/microkernels/byte_softmax.h"
+#include "drivers/cpu/microkernels/portable/byte_softmax.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {

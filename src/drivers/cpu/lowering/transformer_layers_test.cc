@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "drivers/cpu/microkernels/f32_f16w_gemm.h"
+#include "drivers/cpu/microkernels/x86/f32_f16w_gemm.h"
 #include "drivers/cpu/testing/compared_models.h"
 
 namespace hearth::cpu {

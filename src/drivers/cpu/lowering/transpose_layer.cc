@@ -6,12 +6,12 @@
 #include <optional>
 #include <utility>
 
-#include "drivers/cpu/kernels/qs8_tasks.h"
+#include "drivers/cpu/kernels/byte_tasks.h"
 #include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/layer_scales.h"
-#include "drivers/cpu/microkernels/avx2_gemm.h"
-#include "drivers/cpu/microkernels/im2col.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/portable/im2col.h"
+#include "drivers/cpu/microkernels/x86/avx2/avx2_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "ops/quantization.h"
 
@@ -80,12 +80,12 @@ struct Avx2Product {
 static_assert(kAvx2Columns == kQs8Columns);
 
 template <typename Product>
-class TransposeLayerKernel final : public Qs8TaskKernel<TransposeLayer> {
+class TransposeLayerKernel final : public ByteTaskKernel<TransposeLayer> {
  public:
   // nextProduct(rows, columns) is called for each combination, in the order of packed weights.
   template <typename NextProduct>
   TransposeLayerKernel(const TransposeLayer& layer, const NextProduct& nextProduct)
-      : Qs8TaskKernel(layer) {
+      : ByteTaskKernel(layer) {
     for (const TransposePart& rows : layer.partsOfRows()) {
       for (const TransposePart& columns : layer.partsOfColumns()) {
         Phase phase = {rows, columns, windowsOf(rows, columns), nextProduct(rows, columns)};
@@ -173,10 +173,10 @@ class TransposeLayerKernel final : public Qs8TaskKernel<TransposeLayer> {
       windows += count;
     }
     phase.product.prepare(gathered, windows, windowBytes, scratch);
-    for (size_t panel = firstPanel; panel < lastPanel; panel += Qs8Tasks::kPanelsPerBlock)
+    for (size_t panel = firstPanel; panel < lastPanel; panel += ByteTasks::kPanelsPerBlock)
       for (const Piece& piece : pieces)
         phase.product.multiply(piece.windows, piece.count, windowBytes, panel,
-                               std::min(lastPanel, panel + Qs8Tasks::kPanelsPerBlock),
+                               std::min(lastPanel, panel + ByteTasks::kPanelsPerBlock),
                                piece.output);
   }
 
@@ -217,7 +217,7 @@ Result<std::unique_ptr<Kernel>> makeAvx2Kernel(const Creation& c) {
 }
 
 Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
-  if (!hasVnniGemm()) return makeAvx2Kernel(c);
+  if (!hasAvx512Vnni()) return makeAvx2Kernel(c);
   TransposeLayer layer = c.layer;
   HEARTH_ASSIGN(
       layer.product.packed,
@@ -407,7 +407,7 @@ Result<bool> addTransposeLayer(PlanBuilder* builder,
   // Each combination of parts takes memory, and with a filter of few taps many have nothing to do.
   constexpr int64_t kMostCombinations = 64;
   if (input.type != graph::OperandType::kTensorQuant8AsymmSigned ||
-      (!hasVnniGemm() && !hasAvx2Gemm()) ||
+      (!hasAvx512Vnni() && !hasAvx2()) ||
       int64_t{w.strideHeight} * w.strideWidth > kMostCombinations)
     return false;
   const uint32_t bias = builder->context().hasInput(2) ? operation.inputs[2] : UINT32_MAX;
@@ -440,7 +440,7 @@ Result<bool> addTransposeLayer(PlanBuilder* builder,
                                       geometry.output.height,
                                       geometry.output.width};
   // Tells the two packings from each other.
-  if (!hasVnniGemm()) parameters.push_back(kAvx2Window);
+  if (!hasAvx512Vnni()) parameters.push_back(kAvx2Window);
   c.packed = builder->packingSource(operands, parameters);
   c.weights = builder->weights();
   c.layer.source = builder->read(operation.inputs[0]);

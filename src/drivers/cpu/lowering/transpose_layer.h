@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/kernel.h"
-#include "drivers/cpu/microkernels/avx2_packing.h"
-#include "drivers/cpu/microkernels/qs8_gemm.h"
+#include "drivers/cpu/microkernels/x86/avx2/avx2_packing.h"
+#include "drivers/cpu/microkernels/x86/avx512/qs8_gemm.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "ops/transpose_conv_2d.h"
 
@@ -48,7 +48,7 @@ struct TransposeLayer {
 void packTranspose(const TransposeLayer& layer, const int8_t* weights, const int32_t* bias,
                    const float* factors, uint8_t* packed);
 
-// Makes a kernel with our product that gives the very bytes of XNNPACK's. Requires hasVnniGemm().
+// Makes a kernel with our product that gives the very bytes of XNNPACK's. Requires hasAvx512Vnni().
 // The packed weights must outlive the kernel.
 std::unique_ptr<Kernel> makeTransposeLayerKernel(const TransposeLayer& layer);
 
@@ -70,7 +70,7 @@ class Avx2TransposePacker {
   std::vector<Avx2Packer> packers_;
 };
 
-// The same kernel over them; null when `packed` is not such a packing. Requires hasAvx2Gemm().
+// The same kernel over them; null when `packed` is not such a packing. Requires hasAvx2().
 std::unique_ptr<Kernel> makeAvx2TransposeKernel(const TransposeLayer& layer,
                                                 std::span<const uint8_t> packed);
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
-#include "drivers/cpu/microkernels/avx2_gemm.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/x86/avx2/avx2_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/testing/compared_models.h"
@@ -144,7 +144,7 @@ class TransposeLayerTest : public XnnpackComparisonTest {
  protected:
   void SetUp() override {
     XnnpackComparisonTest::SetUp();
-    if (!hasAvx2Gemm()) GTEST_SKIP() << "This CPU has no AVX2.";
+    if (!hasAvx2()) GTEST_SKIP() << "This CPU has no AVX2.";
     const auto tested = selfTest();
     ASSERT_TRUE(tested) << tested.error().toString();
     if (tested->traits.guardInt8OneRowTail || tested->traits.avoidInt8OneRowTail)
@@ -159,7 +159,7 @@ class TransposeLayerTest : public XnnpackComparisonTest {
       expectOnOneThreadAndOnThree(
           expected, seed, [&](threads::ThreadPool* pool) { return sample.onOurs(form, pool); });
     };
-    if (hasVnniGemm()) expectFrom(std::nullopt);
+    if (hasAvx512Vnni()) expectFrom(std::nullopt);
     for (const Avx2Form form : {Avx2Form::kQuads, Avx2Form::kWords, Avx2Form::kDots})
       expectFrom(form);
   }
@@ -216,7 +216,7 @@ TEST_F(TransposeLayerTest, LargeLayers) {
 
 // Bytes that were not packed for the layer, or are fewer than it needs, make no kernel.
 TEST(Avx2TransposeTest, OtherBytesAreRefused) {
-  if (!hasAvx2Gemm()) GTEST_SKIP() << "This CPU has no AVX2.";
+  if (!hasAvx2()) GTEST_SKIP() << "This CPU has no AVX2.";
   ops::TransposeConv2dParameters g;
   g.window.filterHeight = g.window.filterWidth = 3;
   g.window.strideHeight = g.window.strideWidth = 2;

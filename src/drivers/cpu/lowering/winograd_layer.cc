@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "drivers/cpu/kernels/qs8_tasks.h"
+#include "drivers/cpu/kernels/byte_tasks.h"
 #include "drivers/cpu/lowering/byte_layer.h"
-#include "drivers/cpu/microkernels/avx2_gemm.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/x86/avx2/avx2_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 
 namespace hearth::cpu {
 namespace {
@@ -23,10 +23,10 @@ size_t tilesOf(size_t outputs, size_t side) {
 
 // Its rows are tiles. The scratch memory of a task has the transformed inputs, then what the
 // product needs, then where the outputs lie.
-class WinogradLayerKernel final : public Qs8TaskKernel<WinogradLayer> {
+class WinogradLayerKernel final : public ByteTaskKernel<WinogradLayer> {
  public:
   explicit WinogradLayerKernel(const WinogradLayer& layer)
-      : Qs8TaskKernel(layer),
+      : ByteTaskKernel(layer),
         padding_(layer.product.channels, static_cast<uint8_t>(layer.inputZero)),
         lines_(tilesOf(layer.geometry.outputHeight, layer.product.side)),
         tilesPerLine_(tilesOf(layer.geometry.outputWidth, layer.product.side)),
@@ -111,7 +111,7 @@ std::optional<size_t> fastestSide(const Convolution& g, bool isSigned) {
   // reading them.
   constexpr size_t kFewestTiles = 32;
   constexpr size_t kFewestChannels = 32;
-  if (hasVnniGemm() || hasAvxVnni() || g.groupInputChannels < kFewestChannels ||
+  if (hasAvx512Vnni() || hasAvxVnni() || g.groupInputChannels < kFewestChannels ||
       g.groupOutputChannels < kFewestChannels)
     return std::nullopt;
   const auto isPossible = [&](size_t side) {

@@ -13,8 +13,7 @@
 #include "base/env.h"
 #include "base/immortal.h"
 #include "base/trace.h"
-#include "drivers/cpu/microkernels/avx2_gemm.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/platform/processor_features.h"
 #include "drivers/cpu/platform/xnn_operator.h"
 
@@ -190,7 +189,7 @@ Result<base::Sha256Digest> packingIdentity() {
         1, 1, 1, 1, kKernel, kKernel, 1, 1, 1, 1, kOutputs, 1, 1, kOutputs, kOutputs, floats.data(),
         floatBias.data(), lowest, highest, XNN_FLAG_DEPTHWISE_CONVOLUTION, nullptr, cache, op);
   }));
-  const bool ownGemms[] = {hasVnniGemm(), hasAvx2Gemm(), hasAvxVnni()};
+  const bool ownGemms[] = {hasAvx512Vnni(), hasAvx2(), hasAvxVnni()};
   recorder.hash().update(&ownGemms, sizeof ownGemms);
   const std::string salt = base::envString(base::Env::kPackingSalt);
   recorder.hash().update(salt.data(), salt.size());

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
-#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
 #include "drivers/cpu/testing/xnnpack_comparison.h"
 #include "drivers/cpu/weights/packed_weights.h"
 

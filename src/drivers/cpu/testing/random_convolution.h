@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <random>
 
-#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
 
 namespace hearth::cpu {
 

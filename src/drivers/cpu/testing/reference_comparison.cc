@@ -8,10 +8,9 @@
 
 #include "base/format.h"
 #include "drivers/cpu/cpu_device.h"
-#include "drivers/cpu/microkernels/avx2_gemm.h"
-#include "drivers/cpu/microkernels/f32_gemm.h"
-#include "drivers/cpu/microkernels/qd8_f32_qc8w_gemm.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/x86/avx512/qd8_f32_qc8w_gemm.h"
+#include "drivers/cpu/microkernels/x86/f32_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/plan/kernel_factory.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/platform/kernel_traits.h"
@@ -85,7 +84,7 @@ const char* floatLayerKernel() {
 }
 
 const char* hybridLayerKernel(bool isInt4, bool isOnPanels) {
-  const bool isOnDots = hasAvxVnni() && !hasVnniGemm() && !isInt4;
+  const bool isOnDots = hasAvxVnni() && !hasAvx512Vnni() && !isInt4;
   const bool hasPanels = isOnPanels && !hasAvxVnni() && hasAvx2Qd8Panels();
   return hasQd8Gemm() || isOnDots || hasPanels ? "own" : "xnnpack";
 }

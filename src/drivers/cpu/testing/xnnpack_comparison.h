@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/kernel.h"
-#include "drivers/cpu/microkernels/convolution.h"
+#include "drivers/cpu/microkernels/portable/convolution.h"
 #include "drivers/cpu/platform/kernel_traits.h"
 #include "threads/thread_pool.h"
 

@@ -11,13 +11,12 @@
 #include <vector>
 
 #include "base/immortal.h"
-#include "drivers/cpu/microkernels/amx_gemm.h"
-#include "drivers/cpu/microkernels/avx2_gemm.h"
-#include "drivers/cpu/microkernels/avx2_qd8_panels.h"
-#include "drivers/cpu/microkernels/f32_gemm.h"
-#include "drivers/cpu/microkernels/qd8_f32_qc8w_gemm.h"
-#include "drivers/cpu/microkernels/qs8_gemm.h"
-#include "drivers/cpu/microkernels/vnni_gemm.h"
+#include "drivers/cpu/microkernels/x86/amx/amx_gemm.h"
+#include "drivers/cpu/microkernels/x86/avx2/avx2_qd8_panels.h"
+#include "drivers/cpu/microkernels/x86/avx512/qd8_f32_qc8w_gemm.h"
+#include "drivers/cpu/microkernels/x86/avx512/qs8_gemm.h"
+#include "drivers/cpu/microkernels/x86/f32_gemm.h"
+#include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/platform/xnn_operator.h"
@@ -223,7 +222,7 @@ bool hasF32Gemm() {
 
 bool hasQs8Gemm() {
   constexpr auto kPacks = packsInt8Panels<Qs8Gemm, kQs8Columns, kQs8Group, 128>;
-  return readsInt8Panels<PackedPanels::kInt8, hasVnniGemm, kPacks, 37>();
+  return readsInt8Panels<PackedPanels::kInt8, hasAvx512Vnni, kPacks, 37>();
 }
 
 bool hasAmxGemm() {
@@ -247,7 +246,7 @@ bool hasQd8Gemm() {
 bool hasAvx2Qd8Panels() {
   static constinit base::Immortal<bool> has;
   return has.get([] {
-    return hasAvx2Gemm() && !cpuHasQd8Gemm() && readsPackings(PackedPanels::kHybrid, [] {
+    return hasAvx2() && !cpuHasQd8Gemm() && readsPackings(PackedPanels::kHybrid, [] {
              PackedWeights packed(true, PackedWeights::kProbeGroup);
              constexpr auto packs = packsHybridPanels<Avx2Qd8Panels, Avx2Qd8Panels::kColumns>;
              return initializeXnnpack() && packs(packed, {0, 0}, 13, 37, 0) &&

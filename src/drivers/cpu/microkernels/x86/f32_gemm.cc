@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/cpu/microkernels/x86/f32_gemm.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace hearth::cpu {
+
+#if defined(__x86_64__)
+
+#define HEARTH_FMA __attribute__((target("avx2,fma")))
+#define HEARTH_512 __attribute__((target("avx512f,fma")))
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr F32Tile kTile256{6, 16};
+constexpr F32Tile kTile512{14, 32};
+// How many bytes ahead of their use weights are prefetched.
+constexpr size_t kAhead256 = 896;
+constexpr size_t kAhead512 = 2048;
+
+// Makes the compiler address rows by one index, in place of as many pointers that it advances.
+inline void keepIndex(size_t* index) {
+  asm("" : "+r"(*index));
+}
+
+// One call of an inner kernel.
+struct Tile {
+  const F32Gemm& product;
+  const float* const* inputs;  // [taps][rowsOfTap]
+  size_t rowsOfTap;
+  size_t panelSize;
+  const float* panel;  // the first of the panels that are multiplied together
+  size_t columns;      // from the first one of that panel to the last one of all
+  float* output;
+  const float* addend;  // null, or in the place of the output
+  F32Ahead ahead;
+};
+
+// Multiplies kRows rows by kHalves halves of panels, of which the last may be partly padding.
+// kIsAhead: and fetches tile.ahead, which costs about one step of a hundred.
+template <size_t kRows, size_t kHalves, bool kIsAhead>
+HEARTH_FMA void multiply256(const Tile& tile) {
+  constexpr size_t kHalf = kTile256.columns / 2;
+  // All loops over halves and rows are unrolled: the sums live in registers.
+  const auto halfOf = [&](const float* first, size_t h) {
+    return first + h / 2 * tile.panelSize + h % 2 * kHalf;
+  };
+  __m256 sums[kRows][kHalves];
+#pragma GCC unroll 8
+  for (size_t h = 0; h < kHalves; ++h) {
+    const __m256 bias = _mm256_loadu_ps(halfOf(tile.panel, h));
+#pragma GCC unroll 8
+    for (size_t r = 0; r < kRows; ++r) sums[r][h] = bias;
+  }
+  const float* weights = tile.panel + kTile256.columns;
+  const float* const* inputs = tile.inputs;
+  [[maybe_unused]] const char* fetched = tile.ahead.first;
+  const size_t channels = tile.product.channels;
+  for (size_t tap = 0; tap < tile.product.taps; ++tap, inputs += tile.rowsOfTap) {
+    const float* row[kRows];
+#pragma GCC unroll 8
+    for (size_t r = 0; r < kRows; ++r) row[r] = inputs[r];
+    for (size_t c = 0; c < channels; ++c, weights += kTile256.columns) {
+      keepIndex(&c);
+      if constexpr (kIsAhead) {
+        _mm_prefetch(fetched, _MM_HINT_T1);
+        fetched += tile.ahead.step;
+      }
+      // Panels follow one another, so the prefetched bytes are needed even at the end of a panel.
+      _mm_prefetch(reinterpret_cast<const char*>(weights) + kAhead256, _MM_HINT_T0);
+      __m256 factors[kHalves];
+#pragma GCC unroll 8
+      for (size_t h = 0; h < kHalves; ++h) factors[h] = _mm256_loadu_ps(halfOf(weights, h));
+#pragma GCC unroll 8
+      for (size_t r = 0; r < kRows; ++r) {
+        const __m256 input = _mm256_broadcast_ss(row[r] + c);
+#pragma GCC unroll 8
+        for (size_t h = 0; h < kHalves; ++h)
+          sums[r][h] = _mm256_fmadd_ps(input, factors[h], sums[r][h]);
+      }
+    }
+  }
+  const __m256 lowest = _mm256_set1_ps(tile.product.lowest);
+  const __m256 highest = _mm256_set1_ps(tile.product.highest);
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const size_t stride = tile.product.outputStride;
+#pragma GCC unroll 8
+  for (size_t h = 0; h < kHalves; ++h) {
+    const size_t left = tile.columns - std::min(tile.columns, h * kHalf);
+    const bool isWhole = left >= kHalf;
+    const auto count = static_cast<int>(std::min(left, kHalf));
+    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), lanes);
+    if (tile.addend != nullptr) {
+#pragma GCC unroll 8
+      for (size_t r = 0; r < kRows; ++r) {
+        const float* const at = tile.addend + r * stride + h * kHalf;
+        sums[r][h] =
+            _mm256_add_ps(sums[r][h], isWhole ? _mm256_loadu_ps(at) : _mm256_maskload_ps(at, mask));
+      }
+    }
+#pragma GCC unroll 8
+    for (size_t r = 0; r < kRows; ++r) {
+      // In this order a NaN stays a NaN.
+      const __m256 value = _mm256_min_ps(highest, _mm256_max_ps(lowest, sums[r][h]));
+      float* const at = tile.output + r * stride + h * kHalf;
+      if (isWhole)
+        _mm256_storeu_ps(at, value);
+      else
+        _mm256_maskstore_ps(at, mask, value);
+    }
+  }
+}
+
+// The same with vectors of twice the size.
+template <size_t kRows, size_t kHalves, bool kIsAhead>
+HEARTH_512 void multiply512(const Tile& tile) {
+  constexpr size_t kHalf = kTile512.columns / 2;
+  const auto halfOf = [&](const float* first, size_t h) {
+    return first + h / 2 * tile.panelSize + h % 2 * kHalf;
+  };
+  __m512 sums[kRows][kHalves];
+#pragma GCC unroll 8
+  for (size_t h = 0; h < kHalves; ++h) {
+    const __m512 bias = _mm512_loadu_ps(halfOf(tile.panel, h));
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r) sums[r][h] = bias;
+  }
+  const float* weights = tile.panel + kTile512.columns;
+  const float* const* inputs = tile.inputs;
+  [[maybe_unused]] const char* fetched = tile.ahead.first;
+  const size_t channels = tile.product.channels;
+  for (size_t tap = 0; tap < tile.product.taps; ++tap, inputs += tile.rowsOfTap) {
+    const float* row[kRows];
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r) row[r] = inputs[r];
+    for (size_t c = 0; c < channels; ++c, weights += kTile512.columns) {
+      keepIndex(&c);
+      if constexpr (kIsAhead) {
+        _mm_prefetch(fetched, _MM_HINT_T1);
+        fetched += tile.ahead.step;
+      }
+      __m512 factors[kHalves];
+#pragma GCC unroll 8
+      for (size_t h = 0; h < kHalves; ++h) {
+        const float* const at = halfOf(weights, h);
+        _mm_prefetch(reinterpret_cast<const char*>(at) + kAhead512, _MM_HINT_T0);
+        factors[h] = _mm512_loadu_ps(at);
+      }
+#pragma GCC unroll 16
+      for (size_t r = 0; r < kRows; ++r) {
+        const __m512 input = _mm512_set1_ps(row[r][c]);
+#pragma GCC unroll 8
+        for (size_t h = 0; h < kHalves; ++h)
+          sums[r][h] = _mm512_fmadd_ps(input, factors[h], sums[r][h]);
+      }
+    }
+  }
+  const __m512 lowest = _mm512_set1_ps(tile.product.lowest);
+  const __m512 highest = _mm512_set1_ps(tile.product.highest);
+  const size_t stride = tile.product.outputStride;
+#pragma GCC unroll 8
+  for (size_t h = 0; h < kHalves; ++h) {
+    const size_t left = tile.columns - std::min(tile.columns, h * kHalf);
+    const auto mask = static_cast<__mmask16>(left >= kHalf ? 0xffff : (1u << left) - 1);
+    if (tile.addend != nullptr) {
+#pragma GCC unroll 16
+      for (size_t r = 0; r < kRows; ++r)
+        sums[r][h] = _mm512_add_ps(
+            sums[r][h], _mm512_maskz_loadu_ps(mask, tile.addend + r * stride + h * kHalf));
+    }
+#pragma GCC unroll 16
+    for (size_t r = 0; r < kRows; ++r) {
+      float* const at = tile.output + r * stride + h * kHalf;
+      const __m512 value = _mm512_min_ps(highest, _mm512_max_ps(lowest, sums[r][h]));
+      if (left >= kHalf)
+        _mm512_storeu_ps(at, value);
+      else
+        _mm512_mask_storeu_ps(at, mask, value);
+    }
+  }
+}
+
+// With few rows several panels are multiplied together, as many as registers allow, to hide the
+// latency of the sums.
+constexpr size_t panelsFor256(size_t rows) {
+  return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
+}
+constexpr size_t panelsFor512(size_t rows) {
+  return rows <= 2 ? 4 : rows <= 6 ? 2 : 1;
+}
+
+template <bool kIs512, size_t kRows, size_t kHalves>
+void multiplyHalves(const Tile& tile) {
+  if constexpr (kIs512)
+    tile.ahead.first != nullptr ? multiply512<kRows, kHalves, true>(tile)
+                                : multiply512<kRows, kHalves, false>(tile);
+  else
+    tile.ahead.first != nullptr ? multiply256<kRows, kHalves, true>(tile)
+                                : multiply256<kRows, kHalves, false>(tile);
+}
+
+template <bool kIs512, size_t kRows>
+void multiplyPanels(const F32Gemm& product, const float* const* inputs, size_t firstPanel,
+                    size_t lastPanel, float* output, const float* addend, const F32Ahead& ahead) {
+  constexpr size_t kColumns = kIs512 ? kTile512.columns : kTile256.columns;
+  constexpr size_t kTogether = kIs512 ? panelsFor512(kRows) : panelsFor256(kRows);
+  const size_t panelSize = product.panelSize();
+  const auto from = [&](size_t panel) {
+    const size_t column = panel * kColumns;
+    F32Ahead rest = ahead;
+    if (rest.first != nullptr)
+      rest.first += (panel - firstPanel) * product.fetchesPerPanel() * rest.step;
+    return Tile{product,
+                inputs,
+                kRows,
+                panelSize,
+                product.packed + panel * panelSize,
+                product.columns - column,
+                output + column,
+                addend == nullptr ? nullptr : addend + column,
+                rest};
+  };
+  size_t panel = firstPanel;
+  for (; panel + kTogether <= lastPanel; panel += kTogether) {
+    // The last half may be all padding.
+    if (kTogether == 1 && product.columns - panel * kColumns <= kColumns / 2) break;
+    multiplyHalves<kIs512, kRows, 2 * kTogether>(from(panel));
+  }
+  if constexpr (kTogether == 4) {
+    if (panel + 2 <= lastPanel) {
+      multiplyHalves<kIs512, kRows, 4>(from(panel));
+      panel += 2;
+    }
+  }
+  for (; panel < lastPanel; ++panel) {
+    if (product.columns - panel * kColumns <= kColumns / 2)
+      multiplyHalves<kIs512, kRows, 1>(from(panel));
+    else
+      multiplyHalves<kIs512, kRows, 2>(from(panel));
+  }
+}
+
+// Calls multiplyPanels() for this number of rows.
+template <bool kIs512, size_t kRows = 1>
+void multiplyRows(const F32Gemm& product, const float* const* inputs, size_t rows,
+                  size_t firstPanel, size_t lastPanel, float* output, const float* addend,
+                  const F32Ahead& ahead) {
+  if (rows == kRows)
+    return multiplyPanels<kIs512, kRows>(product, inputs, firstPanel, lastPanel, output, addend,
+                                         ahead);
+  if constexpr (kRows < (kIs512 ? kTile512.rows : kTile256.rows))
+    multiplyRows<kIs512, kRows + 1>(product, inputs, rows, firstPanel, lastPanel, output, addend,
+                                    ahead);
+}
+
+bool hasAvx512() {
+  static const bool has = __builtin_cpu_supports("avx512f");
+  return has;
+}
+
+}  // namespace
+
+const F32Tile& f32Tile() {
+  static const F32Tile& tile = hasAvx512() ? kTile512 : kTile256;
+  return tile;
+}
+
+bool cpuHasF32Gemm() {
+  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return has;
+}
+
+void multiplyF32(const F32Gemm& product, const float* const* inputs, size_t rows, size_t firstPanel,
+                 size_t lastPanel, float* output, const float* addend, const F32Ahead& ahead) {
+  if (hasAvx512())
+    multiplyRows<true>(product, inputs, rows, firstPanel, lastPanel, output, addend, ahead);
+  else
+    multiplyRows<false>(product, inputs, rows, firstPanel, lastPanel, output, addend, ahead);
+}
+
+#else
+
+const F32Tile& f32Tile() {
+  static constexpr F32Tile kTile;
+  return kTile;
+}
+bool cpuHasF32Gemm() {
+  return false;
+}
+void multiplyF32(const F32Gemm&, const float* const*, size_t, size_t, size_t, float*, const float*,
+                 const F32Ahead&) {}
+
+#endif
+
+}  // namespace hearth::cpu
