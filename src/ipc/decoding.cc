@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/decoding.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -93,6 +96,14 @@ Result<int> findDescriptor(uint32_t index, const std::vector<base::Descriptor>& 
   if (index < descriptors.size()) return descriptors[index].get();
   return fail(ErrorCode::kBadData, "A message names descriptor {}; it came with {}.", index,
               descriptors.size());
+}
+
+Result<base::Descriptor> duplicateDescriptor(uint32_t index,
+                                             const std::vector<base::Descriptor>& descriptors) {
+  HEARTH_ASSIGN(const int found, findDescriptor(index, descriptors));
+  base::Descriptor own(::fcntl(found, F_DUPFD_CLOEXEC, 0));
+  if (!own.valid()) return std::unexpected(base::errnoError(errno, "Duplicating a descriptor"));
+  return own;
 }
 
 Status readNames(capnp::List<schema::Name>::Reader from, graph::Model* model) {

@@ -55,6 +55,9 @@ Error readError(schema::Error::Reader from);
 
 // kBadData when there is no such descriptor.
 Result<int> findDescriptor(uint32_t index, const std::vector<base::Descriptor>& descriptors);
+// The same as a descriptor of its own. Errors: kBadData; kIo when there can be no more.
+Result<base::Descriptor> duplicateDescriptor(uint32_t index,
+                                             const std::vector<base::Descriptor>& descriptors);
 
 // Gives the model its names; those of things that it does not have are kBadData.
 Status readNames(capnp::List<schema::Name>::Reader from, graph::Model* model);

@@ -35,7 +35,7 @@ Result<std::unique_ptr<ExecutionMailbox>> ExecutionMailbox::open(std::shared_ptr
 
 Result<hal::ExecutionResult> ExecutionMailbox::compute(const base::Deadline& deadline,
                                                        hal::OutputShapes* shapes, bool* isBegun,
-                                                       const base::Deadline& patience) {
+                                                       Patience patience) {
   // The host keeps to the deadline. A client that went on then would share the arguments with a
   // computation that goes on, too.
   const auto words = client_.call(requestWords(deadline), patience);

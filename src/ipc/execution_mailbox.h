@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "hal/device.h"
 #include "ipc/mailbox_client.h"
+#include "ipc/patience.h"
 #include "ipc/session.h"
 
 namespace hearth::ipc {
@@ -27,11 +28,11 @@ class ExecutionMailbox {
 
   // Computes. `shapes` are those that the host told last, by whatever way, and stay true. Sets
   // `*isBegun` to whether the host may have begun. Errors: kDeadObject when the host is gone,
-  // kMissedDeadlineTransient when it has not answered by `patience`, and may compute on; kBadData
+  // kMissedDeadlineTransient when `patience` has run out, and it may compute on; kBadData
   // when it answers with something else. What the computation gives, an error or not, is in the
   // result.
   Result<hal::ExecutionResult> compute(const base::Deadline& deadline, hal::OutputShapes* shapes,
-                                       bool* isBegun, const base::Deadline& patience = {});
+                                       bool* isBegun, Patience patience = Patience::endless());
 
  private:
   ExecutionMailbox(std::shared_ptr<Session> session, uint64_t execution, MailboxPage page);

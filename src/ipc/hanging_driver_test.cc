@@ -18,6 +18,7 @@
 #include "ipc/testing/fake_device.h"
 #include "ipc/testing/listening_host.h"
 #include "ipc/testing/local_host.h"
+#include "ipc/testing/patience_limit.h"
 #include "ipc/testing/session_calls.h"
 
 namespace hearth::ipc {
@@ -35,15 +36,11 @@ constexpr uint64_t kMillisecond = 1'000'000;
 class HangingDriverTest : public testing::Test {
  protected:
   HangingDriverTest() {
-    internal::lateness = 100 * kMillisecond;
     auto device = HostedDevice::create("fake", host_.opener());
     EXPECT_TRUE(device) << device.error().toString();
     if (device) device_ = *device;
   }
-  ~HangingDriverTest() override {
-    fake_->letGo();
-    internal::lateness = before_;
-  }
+  ~HangingDriverTest() override { fake_->letGo(); }
 
   Result<std::shared_ptr<hal::PreparedModel>> prepare(base::Deadline deadline = {}) {
     hal::PrepareOptions options;
@@ -64,7 +61,7 @@ class HangingDriverTest : public testing::Test {
     EXPECT_THAT(out_, Each(0.0f));
   }
 
-  const int64_t before_ = internal::lateness;
+  const PatienceLimit lateness_{internal::lateness, 100 * kMillisecond};
   const std::shared_ptr<FakeDevice> fake_ = std::make_shared<FakeDevice>();
   const ListeningHost host_{fake_, {}};
   std::shared_ptr<HostedDevice> device_;
@@ -95,6 +92,41 @@ TEST_F(HangingDriverTest, AComputationIsGivenUpSomeTimeAfterItsDeadline) {
   });
   expectSum(**execution);
   later.join();
+}
+
+// Its host answers the pulse.
+TEST_F(HangingDriverTest, AComputationWithoutProgressIsGivenUpSoonerThanOneThatGoesOn) {
+  const PatienceLimit lateness(internal::lateness, 3'600'000 * kMillisecond);
+  const PatienceLimit standstill(internal::standstill, 200 * kMillisecond);
+  const auto prepared = prepare();
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  auto execution = (*prepared)->createExecution(request());
+  ASSERT_TRUE(execution) << execution.error().toString();
+  for (const int computed : {0, 3}) {
+    for (int i = 0; i < computed; ++i) expectSum(**execution);
+    fake_->hold();
+    const hal::ExecutionResult hung =
+        (*execution)->compute(base::Deadline::after(50 * kMillisecond));
+    expectGivenUp(hung);
+    EXPECT_THAT(hung.status.error().toString(), HasSubstr("its driver hangs"));
+    fake_->letGo();
+    expectSum(**execution);
+    // This one is waited for, though what it gives comes too late.
+    fake_->tellsProgress = true;
+    fake_->ignoresDeadlines = true;
+    fake_->hold();
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+      fake_->letGo();
+    });
+    const hal::ExecutionResult late =
+        (*execution)->compute(base::Deadline::after(50 * kMillisecond));
+    later.join();
+    expectGivenUp(late);
+    EXPECT_THAT(late.status.error().toString(), HasSubstr("has ended long after its deadline"));
+    fake_->tellsProgress = false;
+    fake_->ignoresDeadlines = false;
+  }
 }
 
 // The client may use the memory for something else by then.

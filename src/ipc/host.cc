@@ -102,12 +102,14 @@ void Host::serve(base::Descriptor socket) {
   const std::shared_ptr<ServedClient> client = add(std::move(socket));
   if (client == nullptr) return base::logError("There is no thread for a client.");
   while (true) {
-    std::array events = {eventsOf(*client), pollfd{state_->isUnread.get(), POLLIN, 0}};
+    std::array events = {eventsOf(*client), pollfd{state_->isUnread.get(), POLLIN, 0},
+                         pollfd{client->pulse().socket(), POLLIN, 0}};
     if (::poll(events.data(), events.size(), -1) < 0) {
       if (errno == EINTR) continue;
       break;
     }
     if (events[1].revents != 0) take(state_->isUnread);
+    if (events[2].revents != 0) client->pulse().answer();
     if ((events[0].revents & ~POLLIN) != 0) break;
     if (events[0].revents != 0) readOn(*client);
   }
@@ -166,6 +168,7 @@ Status Host::serveAll(int listening, int stop, const Heartbeat& heartbeat) {
     for (const std::shared_ptr<ServedClient>& client : clients_) {
       if (client->isEnding()) continue;
       events.push_back(eventsOf(*client));
+      events.push_back({client->pulse().socket(), POLLIN, 0});
       watched.push_back(client);
     }
     const bool mustReap = watched.size() != clients_.size();
@@ -178,7 +181,8 @@ Status Host::serveAll(int listening, int stop, const Heartbeat& heartbeat) {
     if (events[0].revents != 0) return {};
     if (events[2].revents != 0) take(state_->isUnread);
     for (size_t i = 0; i < watched.size(); ++i) {
-      const int seen = events[others + i].revents;
+      const int seen = events[others + 2 * i].revents;
+      if (events[others + 2 * i + 1].revents != 0) watched[i]->pulse().answer();
       if ((seen & ~POLLIN) != 0)
         watched[i]->endApart();
       else if (seen != 0)

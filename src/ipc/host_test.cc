@@ -487,7 +487,7 @@ TEST_F(HostTest, ACallWithADeadlineDoesNotWaitForLongAndLeavesTheConnectionAsItW
     Outgoing computation;
     computation.request.initCompute().setExecution(execution);
     computation.request.getCompute().setDeadline(INT64_MAX);
-    return session->call(computation, deadline);
+    return session->call(computation, Patience::until(deadline));
   };
   fake_->hold();
   // Of two that wait one reads for both; it goes first.

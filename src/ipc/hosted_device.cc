@@ -93,7 +93,7 @@ HostedDevice::State HostedDevice::state() const {
     state.process = session->device().process;
     Outgoing outgoing;
     outgoing.request.setState();
-    const auto reply = session->call(outgoing, base::Deadline::after(kPatience));
+    const auto reply = session->call(outgoing, Patience::until(base::Deadline::after(kPatience)));
     if (!reply) return;
     static_cast<void>(
         readReply(*reply, schema::Reply::STATE, [&](schema::Reply::Reader from) -> Status {

@@ -199,14 +199,24 @@ Result<uint64_t> HostedExecution::copyOut(const hal::ExecutionResult& result) co
   return copied;
 }
 
-base::Deadline HostedExecution::patience(const base::Deadline& deadline) const {
+Patience HostedExecution::patience(const base::Deadline& deadline) const {
   const Session& session = *place_.session;
-  return session.device().isShared || session.isHostOwn() ? givesUp(deadline) : base::Deadline();
+  return session.device().isShared || session.isHostOwn() ? session.patience(deadline)
+                                                          : Patience::endless();
 }
 
-Error HostedExecution::abandon() {
+Error HostedExecution::abandon(bool hasDeadline) {
   mailbox_.reset();
   const std::string& name = place_.session->device().name;
+  if (!hasDeadline) {
+    place_.session->giveUp();
+    object_ = 0;
+    arena_.reset();
+    return Error(ErrorCode::kDeadObject,
+                 base::formatText("The host of the device {} hangs: it has not answered its pulse "
+                                  "for long.",
+                                  name));
+  }
   if (place_.session->isHostOwn()) {
     place_.session->endHost();
     object_ = 0;
@@ -262,7 +272,7 @@ Result<hal::ExecutionResult> HostedExecution::computeOnce(const base::Deadline& 
                     ? computeByMessage(deadline, isBegun)
                     : mailbox_->compute(deadline, &toldShapes_, isBegun, patience(deadline));
   if (!result && result.error().code() == ErrorCode::kMissedDeadlineTransient)
-    return std::unexpected(abandon());
+    return std::unexpected(abandon(!deadline.isNever()));
   if (mailbox_ == nullptr) return result;
   if (!result && result.error().code() == ErrorCode::kDeadObject) {
     // A host that closes a mailbox is not to be trusted with another one.

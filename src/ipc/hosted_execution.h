@@ -55,10 +55,10 @@ class HostedExecution final : public hal::Execution {
   // Until when to wait for the host. One for all clients can be given up: it computes on copies of
   // the arguments, so what it does later reaches nothing that belongs to the client. A host that
   // uses the client's memory in place can only be ended.
-  base::Deadline patience(const base::Deadline& deadline) const;
+  Patience patience(const base::Deadline& deadline) const;
   // Gives up a computation that the host does not end, and what it shares with it; ends the
   // client's own host.
-  Error abandon();
+  Error abandon(bool hasDeadline);
   // Opens a mailbox for an execution that computes again. A host that grants none is no error.
   void openMailbox();
 

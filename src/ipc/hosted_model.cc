@@ -6,7 +6,6 @@
 
 #include "base/caught.h"
 #include "ipc/hosted_execution.h"
-#include "ipc/patience.h"
 
 namespace hearth::ipc {
 
@@ -42,7 +41,8 @@ Result<HostedModel::Place> HostedModel::prepareOn(const std::shared_ptr<Session>
     HEARTH_TRY(writeModel(*source_.model, preparation.initModel(), &outgoing.attachments));
   writeCache(source_.cache, preparation.initCache(), &outgoing.attachments);
   outgoing.makes = schema::Release::Kind::MODEL;
-  HEARTH_ASSIGN(const Frame reply, session->call(outgoing, givesUp(source_.options.deadline)));
+  HEARTH_ASSIGN(const Frame reply,
+                session->call(outgoing, session->patience(source_.options.deadline)));
   HEARTH_ASSIGN(const uint64_t object,
                 readReply(reply, schema::Reply::OBJECT,
                           [](auto from) -> Result<uint64_t> { return from.getObject(); }));

@@ -17,16 +17,30 @@ bool MailboxClient::wasReceived() const {
 }
 
 Result<MailboxWords> MailboxClient::call(const MailboxWords& request, base::Deadline deadline) {
+  return ask(request, [&](MailboxEnd::Awaited awaited) { return end_.await(awaited, deadline); });
+}
+
+Result<MailboxWords> MailboxClient::call(const MailboxWords& request, Patience& patience) {
+  return ask(request, [&](MailboxEnd::Awaited awaited) {
+    while (true) {
+      auto arrival = end_.await(awaited, patience.next());
+      const bool isLate = !arrival && arrival.error().code() == ErrorCode::kMissedDeadlineTransient;
+      if (!isLate || patience.hasRunOut()) return arrival;
+    }
+  });
+}
+
+template <typename Await>
+Result<MailboxWords> MailboxClient::ask(const MailboxWords& request, Await await) {
   hasRung_ = false;
   if (isBusy_) {
-    HEARTH_TRY(end_.await({.number = sequence_, .isEqual = true}, deadline));
+    HEARTH_TRY(await({.number = sequence_, .isEqual = true}));
     isBusy_ = false;
   }
   end_.ring(++sequence_, request);
   hasRung_ = true;
   isBusy_ = true;
-  HEARTH_ASSIGN(const MailboxEnd::Arrival answer,
-                end_.await({.number = sequence_, .isEqual = true}, deadline));
+  HEARTH_ASSIGN(const MailboxEnd::Arrival answer, await({.number = sequence_, .isEqual = true}));
   isBusy_ = false;
   return answer.words;
 }

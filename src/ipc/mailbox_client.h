@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "ipc/mailbox_end.h"
 #include "ipc/mailbox_page.h"
+#include "ipc/patience.h"
 
 namespace hearth::ipc {
 
@@ -31,6 +32,8 @@ class MailboxClient {
   // kMissedDeadlineTransient; kDeadObject when the mailbox is or gets closed at either end, or the
   // host is dead.
   Result<MailboxWords> call(const MailboxWords& request, base::Deadline deadline = {});
+  // The same as long as `patience` lasts, which the caller has for this one call.
+  Result<MailboxWords> call(const MailboxWords& request, Patience& patience);
 
   // Whether the host may still compute a request whose call has missed its deadline, and so read
   // and write the memory that belongs to it.
@@ -49,6 +52,10 @@ class MailboxClient {
   const MailboxEnd& end() const { return end_; }
 
  private:
+  // Rings and waits for answers with `await`, which takes what is awaited.
+  template <typename Await>
+  Result<MailboxWords> ask(const MailboxWords& request, Await await);
+
   MailboxPage page_;
   MailboxEnd end_;
   uint32_t sequence_ = 0;  // of the last request

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the transport and the driver host are made of, and clients use too.
 hearth_library(hearth_ipc_parts
-  SOURCES early_bell.cc fair_share.cc mailbox_client.cc mailbox_end.cc mailbox_page.cc mailbox_server.cc
+  SOURCES early_bell.cc fair_share.cc host_pulse.cc mailbox_client.cc mailbox_end.cc mailbox_page.cc mailbox_server.cc
+          patience.cc
   DEPS hearth_base)
 
 hearth_test(ipc_parts_test

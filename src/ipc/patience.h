@@ -1,34 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long after its deadline a call to a host is given up. A driver looks at the deadline between
-// operations, so it may keep to it late; one that is much later hangs. A call without a deadline is
-// never given up: nobody can tell a long computation from one that hangs.
+// When a call to a host is given up. A driver looks at the deadline between operations, so it may
+// keep to it late; one that is much later hangs, and so does a host that no longer answers its
+// pulse. Without a deadline nobody can tell a long computation from one that hangs, as long as the
+// pulse is answered.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "base/deadline.h"
+#include "ipc/host_pulse.h"
 
 namespace hearth::ipc {
 
 namespace internal {
 // Nanoseconds. Set by tests.
-inline std::atomic<int64_t> lateness = 30'000'000'000;
+inline std::atomic<int64_t> lateness = 30'000'000'000;   // behind a deadline, whatever happens
+inline std::atomic<int64_t> silence = 800'000'000;       // behind a deadline, without a pulse
+inline std::atomic<int64_t> standstill = 5'000'000'000;  // behind a deadline, without a new step
+inline std::atomic<int64_t> endlessSilence = 30'000'000'000;  // without a deadline
 }  // namespace internal
 
-// When the client of a call with this deadline gives up.
-inline base::Deadline givesUp(const base::Deadline& deadline) {
-  const std::chrono::nanoseconds more(internal::lateness.load(std::memory_order_relaxed));
-  if (deadline.when() > base::Deadline::Clock::time_point::max() - more) return {};
-  return base::Deadline(deadline.when() + more);
-}
+// How long one call waits. Used by one thread.
+class Patience {
+ public:
+  // `pulse`, which must outlive this, is the host's; null where it has none.
+  explicit Patience(base::Deadline deadline, HostPulse* pulse = nullptr);
+  // Patience without end, for a host that uses the client's memory and that the client may not end.
+  static Patience endless() { return Patience(base::Deadline()); }
+  // Ends at `deadline`, whatever the host does.
+  static Patience until(base::Deadline deadline);
+
+  // When to ask next whether it has run out, if no answer has come by then.
+  base::Deadline next() const { return next_; }
+  // Looks at the host. For when next() has passed.
+  bool hasRunOut();
+
+  // Whether the call has a deadline, so that the caller expects to miss it.
+  bool hasDeadline() const { return !deadline_.isNever(); }
+
+ private:
+  const base::Deadline deadline_;
+  bool isStrict_ = false;
+  HostPulse* const pulse_;
+  base::Deadline next_;
+  bool hasLooked_ = false;
+  // As the host said last, and when it said something else before.
+  uint64_t steps_ = 0;
+  HostPulse::Clock::time_point changed_;
+};
 
 // Whether a computation ends so late that its client may give up any moment, and use the memory of
 // the results for something else.
-inline bool isTooLate(const base::Deadline& deadline) {
-  if (deadline.isNever()) return false;
-  const std::chrono::nanoseconds more(internal::lateness.load(std::memory_order_relaxed) / 2);
-  return base::Deadline::Clock::now() - more >= deadline.when();
-}
+bool isTooLate(const base::Deadline& deadline);
 
 }  // namespace hearth::ipc

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/served_client.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -144,15 +142,17 @@ bool ServedClient::isNotNeeded() {
   const bool isLast = readers_ == 1;
   // Somebody has to read on while others work.
   if (idle_ == 1 && !isLast) return false;
-  if (isLast) {
-    const uint64_t one = 1;
-    if (::write(state_->isUnread.get(), &one, sizeof one) != sizeof one) return false;
-  }
+  if (isLast && !stir()) return false;
   --idle_;
   --readers_;
   --threads_;
   threadEnded_.notify_all();
   return true;
+}
+
+bool ServedClient::stir() const {
+  const uint64_t one = 1;
+  return ::write(state_->isUnread.get(), &one, sizeof one) == sizeof one;
 }
 
 void ServedClient::endApart() {
@@ -253,6 +253,7 @@ Status ServedClient::answer(Call& call) {
     release(call.request.getRelease());
     return {};
   }
+  const hal::ProgressScope told(&pulse_);
   Status done = base::caught([&] { return guarded([&] { return dispatch(call); }); });
   if (!done && call.isViolation && !call.request.isHello()) return done;
   if (!done) writeError(done.error(), call.reply.initError());
@@ -336,6 +337,12 @@ Status ServedClient::greet(Call& call) {
   }
   writeDevice(*device_, call.reply.initDevice());
   call.reply.getDevice().setIsShared(options_.isShared);
+  if (hello.getPulse() >= 0) {
+    HEARTH_ASSIGN(base::Descriptor socket,
+                  duplicateDescriptor(static_cast<uint32_t>(hello.getPulse()), call.descriptors));
+    pulse_.connect(std::move(socket));
+    call.reply.getDevice().setHasPulse(stir());
+  }
   isGreeted_ = true;
   return {};
 }
@@ -582,12 +589,10 @@ Status ServedClient::openMailbox(Call& call, schema::Mailbox::Reader from) {
   auto execution = find(call, executions_, from.getExecution());
   if (execution == nullptr)
     return fail(ErrorCode::kBadData, "A client names an execution that is not its.");
-  HEARTH_ASSIGN(const int memory, findDescriptor(from.getDescriptor(), call.descriptors));
-  base::Descriptor own(::fcntl(memory, F_DUPFD_CLOEXEC, 0));
-  if (!own.valid()) return std::unexpected(base::errnoError(errno, "Duplicating a descriptor"));
+  HEARTH_ASSIGN(base::Descriptor own, duplicateDescriptor(from.getDescriptor(), call.descriptors));
   HEARTH_ASSIGN(MailboxPage page, MailboxPage::open(std::move(own)));
-  const auto mailbox =
-      std::make_shared<ServedMailbox>(std::move(page), std::move(execution), state_->computing);
+  const auto mailbox = std::make_shared<ServedMailbox>(std::move(page), std::move(execution),
+                                                       state_->computing, pulse_);
   {
     const std::lock_guard lock(mutex_);
     if (hasEnded()) return fail(ErrorCode::kDeadObject, "The connection has ended.");

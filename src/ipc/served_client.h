@@ -20,6 +20,7 @@
 #include "ipc/fair_share.h"
 #include "ipc/frame.h"
 #include "ipc/host.h"
+#include "ipc/served_pulse.h"
 
 namespace hearth::ipc {
 
@@ -68,6 +69,8 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   Status handle(Frame& frame);
 
   int socket() const { return socket_.get(); }
+  ServedPulse& pulse() { return pulse_; }
+  const ServedPulse& pulse() const { return pulse_; }
   uid_t user() const { return user_; }
 
  private:
@@ -92,6 +95,9 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   // Called by a thread at its end, unless it reads messages.
   void threadEnds();
   void run() noexcept;
+  // Has the thread that waits for all clients look again for what it waits; false when it cannot be
+  // told.
+  bool stir() const;
   // Called by a thread that has waited for a message for long: whether it is to end, and counts no
   // more.
   bool isNotNeeded();
@@ -143,6 +149,7 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   FairShare::Client turns_;
   const bool takesTurns_;
   const std::shared_ptr<SharedModels> sharedModels_;  // null where none are shared
+  ServedPulse pulse_;
   std::atomic<bool> isGreeted_ = false;
   std::atomic<bool> isEnding_ = false;
   std::atomic<bool> hasEnded_ = false;

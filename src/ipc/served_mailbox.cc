@@ -46,6 +46,7 @@ void ServedMailbox::serve() {
 }
 
 void ServedMailbox::begins(size_t step, size_t steps) {
+  told_.begins(step, steps);
   if (!bell_.isAt(step, steps) || !bell_.reach(EarlyBell::Clock::now())) return;
   if (mayTell()) server_.announce();
 }

@@ -18,11 +18,14 @@ namespace hearth::ipc {
 // is thread-safe.
 class ServedMailbox final : private hal::Progress {
  public:
-  // `computing` counts the threads that compute for any mailbox of this host, and outlives this
-  // object.
+  // `computing` counts the threads that compute for any mailbox of this host. `told` is told of the
+  // progress of each computation, too. Both outlive this object.
   ServedMailbox(MailboxPage page, std::shared_ptr<ServedExecution> execution,
-                std::atomic<uint32_t>& computing)
-      : server_(std::move(page)), execution_(std::move(execution)), computing_(computing) {}
+                std::atomic<uint32_t>& computing, hal::Progress& told)
+      : server_(std::move(page)),
+        execution_(std::move(execution)),
+        computing_(computing),
+        told_(told) {}
 
   // Answers requests on the calling thread until the mailbox is closed at either end.
   void serve();
@@ -38,6 +41,7 @@ class ServedMailbox final : private hal::Progress {
   MailboxServer server_;
   const std::shared_ptr<ServedExecution> execution_;
   std::atomic<uint32_t>& computing_;
+  hal::Progress& told_;
   EarlyBell bell_;
   uint32_t processors_ = 0;  // that this host may use
 };

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -43,13 +44,23 @@ Status Session::greet() {
   auto hello = outgoing.request.initHello();
   hello.setVersion(schema::VERSION);
   hello.setApiVersion(hal::kApiVersion);
+  // Without a pulse a host that hangs is found out later.
+  std::array<int, 2> ends = {-1, -1};
+  const bool isPair = ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0;
+  base::Descriptor own(ends[0]);
+  base::Descriptor ofHost(ends[1]);
+  if (isPair) hello.setPulse(static_cast<int32_t>(outgoing.attachments.add(ofHost.get())));
   HEARTH_TRY(send(outgoing));
+  ofHost.reset();
   if (!waitForBytes(base::Deadline::after(kGreetingMilliseconds * kMillisecond)))
     return fail(ErrorCode::kDeadObject, "The host of the driver does not answer within {} s.",
                 kGreetingMilliseconds / 1000);
   HEARTH_ASSIGN(const auto reply, receive());
-  HEARTH_ASSIGN(device_, readReply(reply.second, schema::Reply::DEVICE,
-                                   [](auto from) { return readDevice(from.getDevice()); }));
+  HEARTH_ASSIGN(device_, readReply(reply.second, schema::Reply::DEVICE, [&](auto from) {
+                  if (isPair && from.getDevice().getHasPulse())
+                    pulse_ = std::make_unique<HostPulse>(std::move(own));
+                  return readDevice(from.getDevice());
+                }));
   return {};
 }
 
@@ -81,7 +92,7 @@ Result<std::pair<uint64_t, Frame>> Session::receive() {
   return std::pair(call, std::move(frame));
 }
 
-Result<Frame> Session::call(Outgoing& outgoing, base::Deadline deadline) {
+Result<Frame> Session::call(Outgoing& outgoing, Patience patience) {
   if (isDead()) return std::unexpected(hostIsGone());
   const uint64_t number = nextCall_.fetch_add(1);
   outgoing.request.setCall(number);
@@ -94,17 +105,19 @@ Result<Frame> Session::call(Outgoing& outgoing, base::Deadline deadline) {
   outgoing.isSent = sent.has_value();
   if (!sent && sent.error().code() == ErrorCode::kDeadObject) isDead_ = true;
   std::unique_lock lock(mutex_);
-  while (sent && !waiter.isDone && !isDead_ && !deadline.hasPassed()) {
+  while (sent && !waiter.isDone && !isDead_) {
+    const base::Deadline next = patience.next();
+    if (next.hasPassed() && patience.hasRunOut()) break;
     if (isReading_) {
-      if (deadline.isNever())
+      if (next.isNever())
         changed_.wait(lock);
       else
-        changed_.wait_until(lock, deadline.when());
+        changed_.wait_until(lock, next.when());
       continue;
     }
     isReading_ = true;
     lock.unlock();
-    const bool isReady = waitForBytes(deadline);
+    const bool isReady = waitForBytes(next);
     auto received = base::caught([&]() -> Result<std::pair<uint64_t, Frame>> {
       if (isReady) return receive();
       return fail(ErrorCode::kMissedDeadlineTransient, "Nothing has come.");
@@ -125,9 +138,16 @@ Result<Frame> Session::call(Outgoing& outgoing, base::Deadline deadline) {
   if (sent && !waiter.isDone && outgoing.makes) unwanted_.emplace(number, *outgoing.makes);
   if (!sent && !isDead_) return std::unexpected(sent.error());
   if (!waiter.isDone && isDead_) return std::unexpected(hostIsGone());
-  if (!waiter.isDone)
+  if (!waiter.isDone && patience.hasDeadline())
     return fail(ErrorCode::kMissedDeadlineTransient,
                 "The host of the device {} does not answer in time.", device_.name);
+  if (!waiter.isDone) {
+    lock.unlock();
+    giveUp();
+    return fail(ErrorCode::kDeadObject,
+                "The host of the device {} hangs: it has not answered its pulse for long.",
+                device_.name);
+  }
   hasServed_.store(true, std::memory_order_relaxed);
   return std::move(waiter.frame);
 }
@@ -179,6 +199,13 @@ void Session::noteDeath() {
   isDead_ = true;
   // Ends the wait of whoever reads.
   ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
+void Session::giveUp() {
+  if (isHostOwn())
+    endHost();
+  else
+    noteDeath();
 }
 
 void Session::endHost() {

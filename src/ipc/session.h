@@ -18,7 +18,9 @@
 #include "ipc/encoding.h"
 #include "ipc/frame.h"
 #include "ipc/host_connection.h"
+#include "ipc/host_pulse.h"
 #include "ipc/paged_message.h"
+#include "ipc/patience.h"
 
 namespace hearth::ipc {
 
@@ -43,11 +45,18 @@ class Session {
   // What the host said about its device.
   const DeviceDescription& device() const { return device_; }
 
-  // Sends a request and waits for its reply. Errors: kDeadObject when the host is gone,
-  // kUnsupported when the request is too large, kMissedDeadlineTransient when the reply has not
-  // come by the deadline, and is not to be had any more. What the host answers, an error or not, is
-  // in the reply. An object that nobody waits for any more is released when its reply comes.
-  Result<Frame> call(Outgoing& outgoing, base::Deadline deadline = {});
+  // Sends a request and waits for its reply as long as `patience` lasts. Errors: kDeadObject when
+  // the host is gone, or a call without a deadline is given up, which makes the session dead and
+  // ends a host of this client's own; kUnsupported when the request is too large;
+  // kMissedDeadlineTransient when a call with a deadline is given up, and its reply is not to be
+  // had any more. What the host answers, an error or not, is in the reply. An object that nobody
+  // waits for any more is released when its reply comes.
+  Result<Frame> call(Outgoing& outgoing, Patience patience);
+  // The same without a deadline.
+  Result<Frame> call(Outgoing& outgoing) { return call(outgoing, patience({})); }
+
+  // How long to wait for an answer that has this deadline. Of this session, which must outlive it.
+  Patience patience(base::Deadline deadline) const { return Patience(deadline, pulse_.get()); }
 
   // Tells the host that an object is not needed any more. Does not wait.
   void release(schema::Release::Kind kind, uint64_t object) noexcept;
@@ -64,6 +73,9 @@ class Session {
   // Kills the host, and waits until it is gone and nothing of it uses the client's memory any more.
   // The session is dead then.
   void endHost();
+  // Makes the session dead, and ends the host if it is this client's own: for who has found that it
+  // hangs.
+  void giveUp();
   // Whether the host has answered anything but the greeting.
   bool hasServed() const { return hasServed_.load(std::memory_order_relaxed); }
 
@@ -92,7 +104,8 @@ class Session {
   bool waitForBytes(base::Deadline deadline) const;
 
   base::Descriptor socket_;
-  base::Descriptor ownHost_;  // a handle of the process; not valid for a host of others
+  std::unique_ptr<HostPulse> pulse_;  // null where the host has none
+  base::Descriptor ownHost_;          // a handle of the process; not valid for a host of others
   DeviceDescription device_;
   std::atomic<bool> hasServed_ = false;
   std::atomic<bool> isDead_ = false;

@@ -26,6 +26,7 @@
 #include "ipc/patience.h"
 #include "ipc/testing/comes_true.h"
 #include "ipc/testing/computing_threads.h"
+#include "ipc/testing/patience_limit.h"
 
 namespace hearth::ipc {
 namespace {
@@ -138,7 +139,6 @@ TEST_F(SpawnedHostTest, ProgramsThatAreNoHostsAreErrors) {
 class StoppedHostTest : public SpawnedHostTest {
  protected:
   StoppedHostTest() {
-    internal::lateness = 100 * kMillisecond;
     auto device = HostedDevice::create("hearth-cpu", opener());
     EXPECT_TRUE(device) << device.error().toString();
     if (!device) return;
@@ -153,7 +153,6 @@ class StoppedHostTest : public SpawnedHostTest {
     if (execution) execution_ = std::move(*execution);
   }
   ~StoppedHostTest() override {
-    internal::lateness = before_;
     // One that is stopped would stay for ever.
     for (const pid_t host : hosts()) ::kill(host, SIGKILL);
   }
@@ -175,7 +174,7 @@ class StoppedHostTest : public SpawnedHostTest {
     std::fill(out_.begin(), out_.end(), 0.0f);
   }
 
-  const int64_t before_ = internal::lateness;
+  const PatienceLimit lateness_{internal::lateness, 100 * kMillisecond};
   std::vector<float> a_ = {1, 2};
   std::vector<float> b_ = {10, 20};
   std::vector<float> out_ = std::vector<float>(2);
@@ -200,6 +199,65 @@ TEST_F(StoppedHostTest, IsEndedByItsClientSomeTimeAfterADeadline) {
     expectSum();
   }
   EXPECT_EQ(device_->state().restarts, 2u);
+  base::setLogLevelFromEnvironment();
+}
+
+// Long before a host that answers its pulse would be ended.
+TEST_F(StoppedHostTest, IsEndedWhenItsPulseIsNotAnsweredAfterADeadline) {
+  base::setLogLevel(base::LogLevel::kOff);
+  ASSERT_NE(execution_, nullptr);
+  const PatienceLimit lateness(internal::lateness, 3'600'000 * kMillisecond);
+  const PatienceLimit silence(internal::silence, 100 * kMillisecond);
+  for (const int computed : {0, 3}) {
+    for (int i = 0; i < computed; ++i) expectSum();
+    ASSERT_NE(stopHost(), 0);
+    const hal::ExecutionResult result =
+        execution_->compute(base::Deadline::after(100 * kMillisecond));
+    ASSERT_FALSE(result.status);
+    EXPECT_EQ(result.status.error().code(), ErrorCode::kMissedDeadlineTransient);
+    EXPECT_THAT(hosts(), testing::IsEmpty());
+    expectSum();
+  }
+  base::setLogLevelFromEnvironment();
+}
+
+TEST_F(StoppedHostTest, IsEndedWithoutADeadlineWhenItsPulseIsNotAnsweredForLong) {
+  base::setLogLevel(base::LogLevel::kOff);
+  ASSERT_NE(execution_, nullptr);
+  const PatienceLimit silence(internal::endlessSilence, 200 * kMillisecond);
+  // A message has been sent, so nobody knows whether it was begun.
+  pid_t stopped = stopHost();
+  ASSERT_NE(stopped, 0);
+  const hal::ExecutionResult result = execution_->compute({});
+  ASSERT_FALSE(result.status);
+  EXPECT_EQ(result.status.error().code(), ErrorCode::kDeadObject);
+  EXPECT_THAT(result.status.error().toString(), HasSubstr("pulse"));
+  EXPECT_THAT(hosts(), testing::IsEmpty());
+  // From a mailbox the host has taken nothing, so another one computes.
+  for (int i = 0; i < 2; ++i) expectSum();
+  stopped = stopHost();
+  ASSERT_NE(stopped, 0);
+  expectSum();
+  EXPECT_THAT(hosts(), testing::Not(testing::Contains(stopped)));
+  EXPECT_EQ(device_->state().restarts, 2u);
+  base::setLogLevelFromEnvironment();
+}
+
+TEST_F(StoppedHostTest, ExecutionsAreMadeOnAnotherHost) {
+  base::setLogLevel(base::LogLevel::kOff);
+  const auto prepared =
+      device_->prepareModel(std::make_shared<const graph::Model>(hal::cts::addModel({2})), {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  const PatienceLimit silence(internal::endlessSilence, 200 * kMillisecond);
+  const pid_t stopped = stopHost();
+  ASSERT_NE(stopped, 0);
+  auto execution =
+      (*prepared)->createExecution({{argumentFor(a_), argumentFor(b_)}, {argumentFor(out_)}});
+  ASSERT_TRUE(execution) << execution.error().toString();
+  execution_ = std::move(*execution);
+  expectSum();
+  EXPECT_THAT(hosts(), testing::Not(testing::Contains(stopped)));
+  EXPECT_EQ(device_->state().restarts, 1u);
   base::setLogLevelFromEnvironment();
 }
 

@@ -65,6 +65,7 @@ struct HostState {
 struct Hello {
   version @0 :UInt32;
   apiVersion @1 :UInt32;  # hal::kApiVersion
+  pulse @2 :Int32 = -1;  # the descriptor of a socket (src/ipc/pulse.h); -1: none
 }
 
 struct Error {
@@ -96,6 +97,7 @@ struct Device {
   process @13 :Int32;
   isShared @14 :Bool;  # whether the host serves clients that do not trust each other
   extensionTypes @15 :List(ExtensionType);
+  hasPulse @16 :Bool;  # whether the host answers on the client's pulse
 }
 
 struct ExtensionType {

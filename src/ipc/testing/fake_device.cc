@@ -4,10 +4,12 @@
 #include <pthread.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "graph/model.h"
+#include "hal/progress.h"
 
 namespace hearth::ipc {
 namespace {
@@ -223,7 +225,11 @@ void FakeDevice::computationBegins() {
   ::pthread_getname_np(::pthread_self(), name.data(), name.size());
   threadName_ = name.data();
   changed_.notify_all();
-  changed_.wait(lock, [&] { return !isHeld_; });
+  hal::Progress* const progress = hal::progressOfThread();
+  while (isHeld_) {
+    if (tellsProgress && progress != nullptr) progress->begins(0, 1);
+    changed_.wait_for(lock, std::chrono::milliseconds(10));
+  }
 }
 
 void FakeDevice::answerWith(std::optional<hal::ExecutionResult> result) {

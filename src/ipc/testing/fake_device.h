@@ -62,8 +62,9 @@ class FakeDevice : public hal::Device, public std::enable_shared_from_this<FakeD
   hal::ExecutionResult answer(hal::ExecutionResult own) const;
 
   std::atomic<bool> ignoresDeadlines = false;
-  std::atomic<int> prepared = 0;    // models that exist
-  std::atomic<int> executions = 0;  // executions that exist
+  std::atomic<bool> tellsProgress = false;  // while computations wait
+  std::atomic<int> prepared = 0;            // models that exist
+  std::atomic<int> executions = 0;          // executions that exist
   std::atomic<int> flushes = 0;
   std::atomic<int> warmUps = 0;
   hal::PrepareOptions lastOptions;
