@@ -15,6 +15,9 @@
 namespace hearth::cpu {
 namespace {
 
+// Of the payload of each segment, whatever this CPU's kernels pack; the least has less than 1 KiB.
+constexpr size_t kByteOfWeights = 500;
+
 // The store's files are lost while a model uses them, whose client has freed its constants.
 class LostSegmentsTest : public ModelCacheTest {
  protected:
@@ -35,7 +38,8 @@ class LostSegmentsTest : public ModelCacheTest {
   auto restoreWithWrongBytes() {
     EXPECT_TRUE(prepare(sample_, files()));
     settle();
-    for (const fs::path& path : segmentsIn(root() / "store")) changeByte(path, 2000, 0x40);
+    for (const fs::path& path : segmentsIn(root() / "store"))
+      changeByte(path, kByteOfWeights, 0x40);
     auto restored = restore(files());
     settle();
     return restored;
@@ -205,7 +209,7 @@ TEST_F(LostConstantsTest, TruncatedOnesAreAnErrorUntilTheModelIsCompiledAgain) {
 
 TEST_F(LostConstantsTest, WrongOnesAreNotUsedOnceTheyAreFound) {
   compile("a", 1);
-  for (const fs::path& path : segmentsIn(root() / "store")) changeByte(path, 2000, 0x40);
+  for (const fs::path& path : segmentsIn(root() / "store")) changeByte(path, kByteOfWeights, 0x40);
   const auto restored = restore(files());
   ASSERT_TRUE(restored) << restored.error().toString();
   settle();

@@ -5,9 +5,9 @@
 #include <array>
 #include <utility>
 
+#include "drivers/cpu/kernels/byte_tasks.h"
 #include "drivers/cpu/kernels/packed_bytes.h"
 #include "drivers/cpu/kernels/padded_input.h"
-#include "drivers/cpu/kernels/byte_tasks.h"
 #include "drivers/cpu/microkernels/portable/im2col.h"
 #include "threads/parallel_ranges.h"
 
