@@ -468,7 +468,9 @@ TEST_F(ApiModelTest, OtherShapesStartWithTheSamePackedWeights) {
   std::optional<Compilation> compilation(model.compile(options));
   const StartReport first = compilation->startReport();
   // A host that others share has a store of its own, which may know the model.
-  if (deviceHost(0).kind != HEARTH_HOST_SHARED) EXPECT_EQ(first.state, HEARTH_START_COLD);
+  if (deviceHost(0).kind != HEARTH_HOST_SHARED) {
+    EXPECT_EQ(first.state, HEARTH_START_COLD);
+  }
   flush();
   compilation.reset();
   for (const uint32_t batch : {4u, 7u}) {

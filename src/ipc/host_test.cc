@@ -444,7 +444,9 @@ TEST_F(HostTest, TenThousandConnectionsDisturbNobody) {
     ASSERT_TRUE(socket.valid()) << i;
     // Some stay, without a word.
     if (i % 50 == 0) kept.push_back(std::move(socket));
-    if (i % 1000 == 0) EXPECT_FALSE(isEnded(*session));
+    if (i % 1000 == 0) {
+      EXPECT_FALSE(isEnded(*session));
+    }
   }
   EXPECT_FALSE(isEnded(*session));
   kept.clear();

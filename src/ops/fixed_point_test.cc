@@ -66,8 +66,9 @@ TEST(FixedPointTest, LogisticIsCloseAndSymmetric) {
     const int16_t result = logisticQ15(static_cast<int16_t>(value));
     const double expected = 32768.0 / (1.0 + std::exp(-value / 4096.0));
     ASSERT_NEAR(result, expected, 24.0) << value;
-    if (value > -32768 && value != 0)
+    if (value > -32768 && value != 0) {
       ASSERT_EQ(logisticQ15(static_cast<int16_t>(-value)), 32767 - result) << value;
+    }
   }
 }
 
@@ -77,7 +78,9 @@ TEST(FixedPointTest, TanhIsCloseAndOdd) {
       const int16_t result = tanhQ15(static_cast<int16_t>(value), bits);
       const double expected = 32768.0 * std::tanh(std::ldexp(value, bits - 15));
       ASSERT_NEAR(result, expected, 40.0) << value << " with " << bits;
-      if (value > -32768) ASSERT_EQ(tanhQ15(static_cast<int16_t>(-value), bits), -result) << value;
+      if (value > -32768) {
+        ASSERT_EQ(tanhQ15(static_cast<int16_t>(-value), bits), -result) << value;
+      }
     }
   }
 }

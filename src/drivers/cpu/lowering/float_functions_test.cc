@@ -84,11 +84,12 @@ TEST(FloatFunctionsTest, ExponentialsDoNotDependOnTheirNeighbours) {
   const auto far = runBoth(builder.model(), {bytesOf(mixed)});
   ASSERT_TRUE(far) << far.error().toString();
   for (size_t i = 0; i < values.size(); ++i)
-    if (i % 50 != 0)
+    if (i % 50 != 0) {
       ASSERT_EQ(std::memcmp(near->made[0].data() + i * sizeof(float),
                             far->made[0].data() + i * sizeof(float), sizeof(float)),
                 0)
           << values[i];
+    }
 }
 
 // Small results have a small relative error.
