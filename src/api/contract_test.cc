@@ -460,7 +460,7 @@ TEST_F(ContractTest, MemoryIsUsedInPlaceWhereTheTensorsAlignmentAllows) {
   EXPECT_EQ(execution.statistics().copiedBytes, 0u);
 }
 
-TEST_F(ContractTest, MemoryUpToAPagesEndIsUsedInPlaceWhereTheCallerPromisesPadding) {
+TEST_F(ContractTest, MemoryIsUsedInPlaceUpToAPagesEndWhereTheCallerPromisesPadding) {
   const Compilation compiled = model_.compile();
   Execution execution = compiled.createExecution();
   const TensorInfo input = compiled.inputs().at(0);
