@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -109,7 +110,26 @@ class Reshaping {
       }
       return false;
     }
-    return false;
+    return placeFactor(i);
+  }
+
+  // A dimension that holds a factor which changes beside others, and that the output has divided,
+  // like 3 queries of 128 tokens each: [3,384] becomes [9,128]. There is one reading where only one
+  // of the output's dimensions shares a factor with it that can change in this proportion.
+  bool placeFactor(size_t i) {
+    if (holdsParts(input_, i)) return false;
+    const uint32_t common = std::gcd(input_.before[i], input_.now[i]);
+    const uint32_t before = input_.before[i] / common;
+    std::optional<size_t> found;
+    for (size_t k = 0; k < output_.before.size(); ++k) {
+      const uint64_t begin = std::max(from_[i], to_[k]);
+      const uint64_t end = std::min(from_[i + 1], to_[k + 1]);
+      const bool isShared = begin < end && end % begin == 0;
+      if (!isShared || end / begin % before != 0) continue;
+      if (found) return false;
+      found = k;
+    }
+    return found && scale(&output_.now[*found], before, input_.now[i] / common);
   }
 
   void join(uint32_t before, uint32_t now) {

@@ -175,6 +175,23 @@ TEST(FollowedShapesTest, AReshapeFollowsThePicture) {
                         "[1,1,1,10], and its output \"out\" is [1,10] by a constant"));
 }
 
+// Queries of several heads for each head of keys: 9 heads of 128 tokens become 3 of 384, and back.
+TEST(FollowedShapesTest, AReshapeFollowsAFactor) {
+  EXPECT_EQ(reshaped({1, 9, 128, 64}, {1, 3, 384, 64}, {1, 3, 384, 64}, {1, 9, 32, 64}),
+            "[1,3,96,64]");
+  EXPECT_EQ(reshaped({1, 3, 384, 64}, {1, 9, 128, 64}, {1, 9, 128, 64}, {1, 3, 96, 64}),
+            "[1,9,32,64]");
+  EXPECT_EQ(reshaped({1, 384, 5}, {1, 128, 3, 5}, {1, 128, 3, 5}, {1, 96, 5}), "[1,32,3,5]");
+  // It could be 8 heads of 128 tokens or 2 of 512 that become fewer.
+  EXPECT_THAT(reshaped({1, 2, 512, 64}, {1, 8, 128, 64}, {1, 8, 128, 64}, {1, 2, 128, 64}),
+              HasSubstr("no certain place"));
+  EXPECT_THAT(reshaped({1, 1, 512, 64}, {1, 4, 128, 64}, {1, 4, 128, 64}, {1, 1, 128, 64}),
+              HasSubstr("no certain place"));
+  // More tokens are possible with each of the factors.
+  EXPECT_THAT(reshaped({1, 1, 384, 64}, {1, 3, 128, 64}, {1, 3, 128, 64}, {1, 1, 768, 64}),
+              HasSubstr("no certain place"));
+}
+
 // [1,6,8] becomes rows of 8 for a layer, and then a batch again.
 TEST(FollowedShapesTest, ABatchThatWasJoinedComesBack) {
   Graph graph;
