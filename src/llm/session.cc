@@ -139,6 +139,17 @@ class Session::Signature {
     return {};
   }
 
+  // Memory that is used in place wherever it ends.
+  template <typename Element>
+  void bindPadded(size_t index, const TensorInfo& input, size_t count,
+                  std::vector<Element>* elements) {
+    elements->reserve(count + input.padding);
+    elements->resize(count);
+    execution_.promisePadding(true);
+    execution_.setInput(index, *elements);
+    execution_.promisePadding(false);
+  }
+
   Status bindMask(size_t index, const TensorInfo& input) {
     if (capacity_ != 0) return refuseSecond(input);
     if (input.byteSize == 0 || input.dimensions.empty() ||
@@ -148,11 +159,9 @@ class Session::Signature {
     capacity_ = input.dimensions.back();
     maskRows_ = input.byteSize / typeSize(input.type) / capacity_;
     if (input.type == HEARTH_TYPE_FLOAT32) {
-      numbers_.resize(maskRows_ * capacity_);
-      execution_.setInput(index, numbers_);
+      bindPadded(index, input, maskRows_ * capacity_, &numbers_);
     } else {
-      booleans_.resize(maskRows_ * capacity_);
-      execution_.setInput(index, booleans_);
+      bindPadded(index, input, maskRows_ * capacity_, &booleans_);
     }
     return {};
   }

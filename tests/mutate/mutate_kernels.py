@@ -37,8 +37,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "isa"))
 import with_isa  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-KERNELS = ["src/drivers/cpu/kernels/*", "src/drivers/cpu/microkernels/*",
-           "src/drivers/cpu/lowering/*", "src/ops/*"]
+KERNELS = ["src/drivers/cpu/kernels/*", "src/drivers/cpu/microkernels/*/*",
+           "src/drivers/cpu/microkernels/*/*/*", "src/drivers/cpu/lowering/*", "src/ops/*"]
 # The rest of src/ops checks arguments and infers shapes, which is the same code for all devices.
 OPS = {"axis_rows.h", "batch_matmul.cc", "binary_arithmetic.cc", "broadcast_rows.h",
        "byte_vectors.h", "concatenation.cc", "conv_2d.cc", "depthwise_conv_2d.cc", "dot_product.h",

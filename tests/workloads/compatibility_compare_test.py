@@ -188,8 +188,8 @@ class Sides:
     """Stubs of LiteRT and Hearth with given results: a value, or an exception."""
     devices = ("hearth-cpu",)
 
-    def __init__(self, peer, hearth):
-        self._peer, self._hearth = peer, hearth
+    def __init__(self, peer, hearth, doors=None):
+        self._peer, self._hearth, self._doors = peer, hearth, doors
         self.isForgotten = False
 
     def peer(self, model, kernels, runs):
@@ -197,6 +197,12 @@ class Sides:
 
     def hearth(self, model, device, start, process, preparation, runs):
         return self._give(self._hearth[start]), start
+
+    def hasDoors(self):
+        return self._doors is not None
+
+    def door(self, model, device, door, process, runs):
+        return self._give(self._doors[door])
 
     def forget(self):
         self.isForgotten = True
@@ -208,12 +214,12 @@ class Sides:
 
 
 class MeasureTest(unittest.TestCase):
-    def row(self, peer, hearth, model=None):
+    def row(self, peer, hearth, model=None, doors=None):
         if not isinstance(peer, dict):
             peer = dict.fromkeys(compare.KERNELS, peer)
         hearth = {"cold": hearth, "warm": hearth, "just-in-time": hearth} \
             if not isinstance(hearth, dict) else hearth
-        sides = Sides(peer, hearth)
+        sides = Sides(peer, hearth, doors)
         row, results = compare.measure(sides, model or Model(), "graph", "float32")
         self.assertEqual(sides.isForgotten, bool(results))
         return row
@@ -223,6 +229,16 @@ class MeasureTest(unittest.TestCase):
         self.assertEqual((row.outcome, row.devices), (AGREES, {"hearth-cpu": AGREES}))
         self.assertEqual(row.states["hearth-cpu"]["warm"], "warm")
         self.assertTrue(row.isWarm)
+
+    def testEachDoorGivesTheSameBytes(self):
+        alike = dict.fromkeys(compare.DOORS, 1.0)
+        self.assertEqual(self.row(1.0, 1.0, doors=alike).outcome, AGREES)
+        for door in compare.DOORS:
+            row = self.row(1.0, 1.0, doors={**alike, door: 1.0000001})
+            self.assertEqual(row.outcome, DIFFERS)
+            self.assertIn(f"through {door}", row.why)
+            row = self.row(1.0, 1.0, doors={**alike, door: Failure("it has none")})
+            self.assertEqual(row.outcome, report.REFUSED)
 
     def testOneKernelSetIsEnough(self):
         row = self.row({"default": Failure("no such kernel"), "built-in": service.Lost("crash"),
