@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/log.h"
 #include "llm/prefill_plan.h"
 #include "llm/thrown.h"
 
@@ -26,6 +27,18 @@ size_t prefillLength(std::string_view key) {
     length = std::min(length * 10 + static_cast<size_t>(c - '0'), kMost);
   }
   return length;
+}
+
+// The dimension of an input of a prefill signature that has an element for each token; nothing for
+// the caches, and inputs that are not known.
+std::optional<size_t> axisOfTokens(const TensorInfo& input) {
+  const std::string& name = input.name;
+  const size_t rank = input.dimensions.size();
+  const bool isList =
+      name == "tokens" || name == "token_ids" || name == "input_pos" || name == "positions";
+  if (isList && rank >= 1) return rank - 1;
+  if ((name == "mask" || name == "attn_mask") && rank >= 2) return rank - 2;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -65,11 +78,37 @@ Status CompiledModel::compile(const CompileOptions& options) {
                 "The model has no signature decode, as language models have.");
   std::vector<std::string> keys = {"decode"};
   for (const size_t length : usefulLengths(std::move(lengths))) keys.push_back(prefills[length]);
+  if (!prefills.empty()) shortestPrefill_ = prefills.begin()->second;
   // A token then changes few pages of the caches, and sessions share those of a stored prefix.
-  CompileOptions byToken = options;
-  byToken.kvLayout = HEARTH_KV_BY_TOKEN;
-  signatures_ = model_.compileSignatures(keys, byToken);
+  options_ = options;
+  options_.kvLayout = HEARTH_KV_BY_TOKEN;
+  signatures_ = model_.compileSignatures(keys, options_);
   return {};
+}
+
+const Compilation* CompiledModel::shorterPrefill(size_t length) const {
+  const std::lock_guard lock(mutex_);
+  const auto [found, isNew] = shorter_.try_emplace(length);
+  std::optional<Compilation>& compilation = found->second;
+  // Embeddings would have to come from a shorter signature, too.
+  if (isNew && signatures_.size() > 1 && embedders_.empty()) {
+    const Status compiled = returned([&]() -> Status {
+      CompileOptions options = options_;
+      options.signature = shortestPrefill_;
+      for (const TensorInfo& input : signatures_[1].inputs()) {
+        const std::optional<size_t> axis = axisOfTokens(input);
+        if (!axis) continue;
+        options.shapes[input.name] = input.dimensions;
+        options.shapes[input.name][*axis] = static_cast<uint32_t>(length);
+      }
+      compilation = model_.compile(options);
+      return {};
+    });
+    if (!compiled)
+      base::logDebug("{} is not used for {} tokens: {}", shortestPrefill_, length,
+                     compiled.error().toString());
+  }
+  return compilation ? &*compilation : nullptr;
 }
 
 }  // namespace hearth::llm

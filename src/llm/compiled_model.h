@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -11,7 +16,7 @@
 namespace hearth::llm {
 
 // A language model whose signatures are ready to run: `decode` and those of `prefill…` that are
-// worth having. All sessions of a process share it. Immutable; thread-safe.
+// worth having. All sessions of a process share it. Thread-safe.
 class CompiledModel {
  public:
   // `options` says nothing of signatures and shapes. Errors: kUnsupported for a model without
@@ -23,8 +28,12 @@ class CompiledModel {
   static Result<std::shared_ptr<const CompiledModel>> create(const ModelFile& file,
                                                              const CompileOptions& options);
 
-  // `decode` is the first.
+  // `decode` is the first; the others begin with the shortest.
   const std::vector<Compilation>& signatures() const { return signatures_; }
+  // The shortest signature `prefill…` for `length` tokens, fewer than it has, in their place: with
+  // the same packed weights, and compiled at the first call. Null where its operations do not
+  // follow such a change, or its inputs are not known.
+  const Compilation* shorterPrefill(size_t length) const;
   // All signatures of the parts that make embeddings of tokens.
   const std::vector<Compilation>& embedders() const { return embedders_; }
 
@@ -33,8 +42,12 @@ class CompiledModel {
   Status compile(const CompileOptions& options);
 
   Model model_;
+  CompileOptions options_;       // of all signatures
+  std::string shortestPrefill_;  // empty: there is none
   std::vector<Compilation> signatures_;
   std::vector<Compilation> embedders_;
+  mutable std::mutex mutex_;
+  mutable std::map<size_t, std::optional<Compilation>> shorter_;  // by length; guarded by mutex_
 };
 
 }  // namespace hearth::llm

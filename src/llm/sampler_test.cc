@@ -75,6 +75,43 @@ TEST(PrefillPlanTest, LongChunksComeFirstAndFewTokensAreDecoded) {
   EXPECT_THAT(plan({}, 2, 0, 2048), ElementsAre(std::pair(1, 1), std::pair(1, 1)));
 }
 
+TEST(PrefillPlanTest, ARunCostsMoreThanItsTokens) {
+  const std::vector<size_t> lengths = {16, 32, 64, 128};
+  EXPECT_THAT(plan(lengths, 2, 0, 2048), ElementsAre(std::pair(1, 1), std::pair(1, 1)));
+  EXPECT_THAT(plan(lengths, 3, 0, 2048), ElementsAre(std::pair(16, 3)));
+  EXPECT_THAT(plan(lengths, 18, 0, 2048), ElementsAre(std::pair(32, 18)));
+  EXPECT_THAT(plan(lengths, 70, 0, 2048), ElementsAre(std::pair(64, 64), std::pair(16, 6)));
+  EXPECT_THAT(plan(lengths, 120, 0, 2048), ElementsAre(std::pair(128, 120)));
+}
+
+// So a computation may be interrupted, and found computed in part.
+TEST(PrefillPlanTest, TheRestOfAPlanIsThePlanOfTheRest) {
+  constexpr size_t kCapacity = 700;
+  for (const std::vector<size_t>& lengths :
+       {std::vector<size_t>{128}, {16, 32, 64, 128}, {16, 48, 128, 512}}) {
+    for (size_t position = 0; position < kCapacity; position += 23) {
+      for (size_t count = 1; position + count <= kCapacity; count += 7) {
+        auto rest = plan(lengths, count, position, kCapacity);
+        size_t taken = 0;
+        while (!rest.empty()) {
+          EXPECT_LE(position + taken + rest[0].first, kCapacity);
+          taken += rest[0].second;
+          rest.erase(rest.begin());
+          ASSERT_EQ(plan(lengths, count - taken, position + taken, kCapacity), rest);
+        }
+        ASSERT_EQ(taken, count);
+      }
+    }
+  }
+}
+
+TEST(PrefillPlanTest, ShortLengthsArePowersOfTwo) {
+  EXPECT_THAT(shorterLengths(std::vector<size_t>{128, 1024}), ElementsAre(16, 32, 64));
+  EXPECT_THAT(shorterLengths(std::vector<size_t>{100}), ElementsAre(16, 32, 64));
+  EXPECT_THAT(shorterLengths(std::vector<size_t>{16}), IsEmpty());
+  EXPECT_THAT(shorterLengths({}), IsEmpty());
+}
+
 TEST(PrefillPlanTest, NothingIsWrittenBehindTheCache) {
   // 128 would end behind it, though it needs to take 100 only.
   const auto chunks = plan({32, 128}, 100, 1940, 2040);

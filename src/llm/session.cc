@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/log.h"
 #include "llm/embedder.h"
 #include "llm/prefill_plan.h"
 #include "llm/thrown.h"
@@ -251,6 +252,8 @@ Status Session::prepare(size_t context) {
     signatures_[length] = std::move(signature);
   }
   std::ranges::sort(lengths_);
+  const std::vector<size_t> shorter = shorterLengths(lengths_);
+  lengths_.insert(lengths_.begin(), shorter.begin(), shorter.end());
   if (!signatures_.contains(1) || !signatures_[1]->hasLogits())
     return fail(ErrorCode::kUnsupported,
                 "The signature decode does not take one token and give the scores of the next.");
@@ -382,10 +385,40 @@ Status Session::compute(size_t begin, size_t count, size_t length, const StepLim
   return {};
 }
 
-std::vector<Chunk> Session::chunksUpTo(size_t end) const {
+bool Session::hasLength(size_t length) {
+  if (signatures_.contains(length)) return true;
+  const Compilation* const compilation = model_->shorterPrefill(length);
+  if (compilation == nullptr) return false;
+  const Status added = returned([&]() -> Status {
+    auto signature = std::make_unique<Signature>(*compilation, model_->embedders());
+    const float* const before = logits_.data();
+    HEARTH_TRY(signature->bind(&caches_, &logits_));
+    HEARTH_TRY(signature->finish(&logits_));
+    if (logits_.data() != before)
+      for (const auto& [length, other] : signatures_) HEARTH_TRY(other->finish(&logits_));
+    if (signature->length() != length || signature->capacity() != signatures_.at(1)->capacity())
+      return fail(ErrorCode::kUnsupported, "It takes {} tokens in place of {}.",
+                  signature->length(), length);
+    signatures_[length] = std::move(signature);
+    return {};
+  });
+  if (!added)
+    base::logDebug("No signature for {} tokens is used. {}", length, added.error().toString());
+  return added.has_value();
+}
+
+std::vector<Chunk> Session::chunksUpTo(size_t end) {
   size_t capacity = context_;
   if (const size_t room = signatures_.at(1)->capacity(); room != 0) capacity = room;
-  return planPrefill(lengths_, end - std::min(end, computed_), computed_, capacity);
+  // A plan with lengths that cannot be had is made again without them.
+  while (true) {
+    std::vector<Chunk> chunks =
+        planPrefill(lengths_, end - std::min(end, computed_), computed_, capacity);
+    const size_t before = lengths_.size();
+    for (const Chunk& chunk : chunks)
+      if (!hasLength(chunk.length)) std::erase(lengths_, chunk.length);
+    if (lengths_.size() == before) return chunks;
+  }
 }
 
 Status Session::computeChunk(const Chunk& chunk, const StepLimits& limits) {

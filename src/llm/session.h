@@ -104,11 +104,13 @@ class Session {
 
   explicit Session(std::shared_ptr<const CompiledModel> model);
   Status prepare(size_t context);
+  // Whether there is a signature of this length, which is made if it can be.
+  bool hasLength(size_t length);
   Status compute(size_t begin, size_t count, size_t length, const StepLimits& limits);
   Status computeMarked(size_t end, const StepLimits& limits);
   Status computeUpTo(size_t end, const StepLimits& limits);
   Status computeChunk(const Chunk& chunk, const StepLimits& limits);
-  std::vector<Chunk> chunksUpTo(size_t end) const;
+  std::vector<Chunk> chunksUpTo(size_t end);
   void takeStored(size_t end);
   void forgetMark(size_t kept);
 
@@ -125,7 +127,7 @@ class Session {
   size_t mark_ = 0;                                          // tokens of the marked beginning
   std::vector<PrefixPart> unkept_;                           // its parts that the store lacks
   std::map<size_t, std::unique_ptr<Signature>> signatures_;  // by length; 1 is `decode`
-  std::vector<size_t> lengths_;                              // of the others
+  std::vector<size_t> lengths_;  // of the others, and of those that may be had
 };
 
 }  // namespace hearth::llm

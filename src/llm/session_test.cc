@@ -112,6 +112,36 @@ TEST_F(SessionTest, PrefillingComputesWhatDecodingDoes) {
   EXPECT_EQ(mostLikely(prefilled), mostLikely(logits()));
 }
 
+// The model has signatures for 128 tokens and 1,024; fewer take one that is made of the first.
+TEST_F(SessionTest, FewTokensArePrefilledByAShortSignature) {
+  const std::vector<int32_t> tokens =
+      encode("<|im_start|>one two three four five six seven eight nine ten eleven");
+  ASSERT_EQ(tokens.size(), 12);
+  ASSERT_TRUE(session_->append(tokens));
+  const Session::Counts before = session_->counts();
+  const std::vector<float> prefilled = logits();
+  EXPECT_EQ(session_->counts().prefilled, before.prefilled + tokens.size() - 1);
+  EXPECT_EQ(session_->counts().decoded, before.decoded + 1);
+  // 128 tokens fit no more.
+  const size_t most = session_->context();
+  std::vector<int32_t> full(most - 30, tokens[1]);
+  full.insert(full.end(), tokens.begin() + 1, tokens.end());
+  ASSERT_TRUE(session_->replace(full));
+  logits();
+  const auto fork = session_->fork();
+  ASSERT_TRUE(fork) << fork.error().toString();
+  ASSERT_TRUE((*fork)->replace(tokens));
+  const auto again = (*fork)->logits();
+  ASSERT_TRUE(again) << again.error().toString();
+  EXPECT_TRUE(std::ranges::equal(*again, prefilled));
+  ASSERT_TRUE(session_->replace({}));
+  for (const int32_t token : tokens) {
+    ASSERT_TRUE(session_->append(std::span(&token, 1)));
+    logits();
+  }
+  EXPECT_GT(similarity(prefilled, logits()), 0.99);
+}
+
 TEST_F(SessionTest, WhatATextBeginsWithIsNotComputedAgain) {
   const std::vector<int32_t> tokens = encode("<|im_start|>one two three four");
   ASSERT_TRUE(session_->append(tokens));
