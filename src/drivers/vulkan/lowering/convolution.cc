@@ -104,41 +104,17 @@ Result<Dispatch> dispatchOf(LoweringContext& context, const char* shader, const 
         })});
   }
   const ops::Window2d& w = layer.window;
-  const ops::ImageLayout from(layer.input, layer.isNchw);
-  const ops::ImageLayout to(layer.output, layer.isNchw);
-  const auto step = [](size_t elements) {
-    return static_cast<uint32_t>(elements);
-  };
   const auto [lowest, highest] = activationLimits(layer.activation, output);
-  dispatch.parameters = {layer.output.height,
-                         layer.output.width,
-                         layer.output.batches,
-                         layer.input.height,
-                         layer.input.width,
-                         layer.groupInputs,
-                         layer.groupOutputs,
-                         bitsOf(w.filterHeight),
-                         bitsOf(w.filterWidth),
-                         bitsOf(w.strideHeight),
-                         bitsOf(w.strideWidth),
-                         bitsOf(w.dilationHeight),
-                         bitsOf(w.dilationWidth),
-                         bitsOf(w.padding.top),
-                         bitsOf(w.padding.left),
-                         step(from.batchStride),
-                         step(from.rowStride),
-                         step(from.columnStride),
-                         step(from.channelStride),
-                         step(to.batchStride),
-                         step(to.rowStride),
-                         step(to.columnStride),
-                         step(to.channelStride),
-                         hasBias ? 1u : 0u,
-                         lowest,
-                         highest,
-                         bitsOf(data.zeroPoint),
-                         bitsOf(weights.zeroPoint),
-                         bitsOf(output.zeroPoint)};
+  dispatch.parameters = {layer.output.height,     layer.output.width,     layer.output.batches,
+                         layer.input.height,      layer.input.width,      layer.groupInputs,
+                         layer.groupOutputs,      bitsOf(w.filterHeight), bitsOf(w.filterWidth),
+                         bitsOf(w.strideHeight),  bitsOf(w.strideWidth),  bitsOf(w.dilationHeight),
+                         bitsOf(w.dilationWidth), bitsOf(w.padding.top),  bitsOf(w.padding.left)};
+  appendStrides(ops::ImageLayout(layer.input, layer.isNchw), &dispatch.parameters);
+  appendStrides(ops::ImageLayout(layer.output, layer.isNchw), &dispatch.parameters);
+  dispatch.parameters.insert(dispatch.parameters.end(),
+                             {hasBias ? 1u : 0u, lowest, highest, bitsOf(data.zeroPoint),
+                              bitsOf(weights.zeroPoint), bitsOf(output.zeroPoint)});
   return dispatch;
 }
 

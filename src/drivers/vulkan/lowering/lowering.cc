@@ -139,6 +139,13 @@ Result<std::string> LoweringContext::bitsSuffix(size_t elementBytes) const {
               graph::nameOf(operation_.operation->type), elementBytes);
 }
 
+void appendStrides(const ops::ImageLayout& layout, std::vector<uint32_t>* parameters) {
+  // PlanBuilder refuses tensors whose elements 32 bits cannot count.
+  for (const size_t elements :
+       {layout.batchStride, layout.rowStride, layout.columnStride, layout.channelStride})
+    parameters->push_back(static_cast<uint32_t>(elements));
+}
+
 std::array<uint32_t, 2> activationLimits(ops::FusedActivation activation,
                                          const graph::Operand& output) {
   if (graph::isQuantized(output.type)) {

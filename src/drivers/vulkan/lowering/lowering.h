@@ -15,6 +15,7 @@
 #include "drivers/vulkan/plan/plan.h"
 #include "ops/activation.h"
 #include "ops/operation.h"
+#include "ops/padding.h"
 
 namespace hearth::vulkan {
 
@@ -101,6 +102,10 @@ Status lowerSoftmax(LoweringContext& context);
 // numbers, or stored numbers of the operand's quantised type.
 std::array<uint32_t, 2> activationLimits(ops::FusedActivation activation,
                                          const graph::Operand& output);
+
+// Appends the strides of images as the parameters of shaders have them: from batch to batch, row to
+// row, column to column and channel to channel, in elements.
+void appendStrides(const ops::ImageLayout& layout, std::vector<uint32_t>* parameters);
 
 // A parameter of a shader.
 inline uint32_t bitsOf(float value) {

@@ -26,34 +26,14 @@ Status lowerPool(LoweringContext& context) {
   dispatch.constant = std::to_underlying(poolKindOf(context.operation().operation->type));
   dispatch.bindings = {{context.inputTensor(0)}, {context.outputTensor(0), true}};
   const ops::Window2d& w = p.window;
-  const ops::ImageLayout from(p.input, p.isNchw);
-  const ops::ImageLayout to(p.output, p.isNchw);
-  const auto step = [](size_t elements) {
-    return static_cast<uint32_t>(elements);
-  };
   const auto [lowest, highest] = activationLimits(p.activation, *context.output(0).operand);
-  dispatch.parameters = {p.output.batches,
-                         p.output.height,
-                         p.output.width,
-                         p.output.channels,
-                         p.input.height,
-                         p.input.width,
-                         bitsOf(w.filterHeight),
-                         bitsOf(w.filterWidth),
-                         bitsOf(w.strideHeight),
-                         bitsOf(w.strideWidth),
-                         bitsOf(w.padding.top),
-                         bitsOf(w.padding.left),
-                         step(from.batchStride),
-                         step(from.rowStride),
-                         step(from.columnStride),
-                         step(from.channelStride),
-                         step(to.batchStride),
-                         step(to.rowStride),
-                         step(to.columnStride),
-                         step(to.channelStride),
-                         lowest,
-                         highest};
+  dispatch.parameters = {p.output.batches,       p.output.height,       p.output.width,
+                         p.output.channels,      p.input.height,        p.input.width,
+                         bitsOf(w.filterHeight), bitsOf(w.filterWidth), bitsOf(w.strideHeight),
+                         bitsOf(w.strideWidth),  bitsOf(w.padding.top), bitsOf(w.padding.left)};
+  appendStrides(ops::ImageLayout(p.input, p.isNchw), &dispatch.parameters);
+  appendStrides(ops::ImageLayout(p.output, p.isNchw), &dispatch.parameters);
+  dispatch.parameters.insert(dispatch.parameters.end(), {lowest, highest});
   return context.addRow(std::move(dispatch), context.output(0).elementCount());
 }
 
