@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "graph/model.h"
+#include "ops/aligned_constants.h"
 #include "ops/operation.h"
 #include "ops/reference/kernels.h"
 
@@ -98,7 +99,7 @@ class Interpreter {
   };
   struct SubgraphPlan {
     std::vector<Step> steps;
-    std::vector<uint8_t*> realigned;  // by operand; copies of constants at odd addresses
+    std::vector<uint8_t*> constants;  // by operand; null for all else
     uint64_t activationBytes = 0;     // peak while it runs, nested subgraphs included
   };
   struct SubgraphState;
@@ -113,7 +114,7 @@ class Interpreter {
   std::shared_ptr<const graph::Model> model_;
   InterpreterOptions options_;
   std::vector<SubgraphPlan> plans_;
-  std::vector<std::vector<uint64_t>> realignedStorage_;
+  AlignedConstants aligned_;
   uint64_t activationBytes_ = 0;
   mutable base::Mutex mutex_;
   mutable std::vector<std::vector<std::unique_ptr<SubgraphState>>> idleStates_;  // by subgraph

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Interpreter determines before any run: kernels, last uses, alignment and activation memory.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "graph/nesting.h"
@@ -83,7 +82,7 @@ Status Interpreter::plan() {
 Status Interpreter::planSubgraph(size_t index) {
   const graph::Subgraph& subgraph = model_->subgraphs[index];
   SubgraphPlan& plan = plans_[index];
-  plan.realigned.assign(subgraph.operands.size(), nullptr);
+  plan.constants.assign(subgraph.operands.size(), nullptr);
   plan.steps.resize(subgraph.operations.size());
   std::vector<size_t> lastUse(subgraph.operands.size(), SIZE_MAX);
   for (size_t i = 0; i < subgraph.operations.size(); ++i) {
@@ -102,12 +101,12 @@ Status Interpreter::planSubgraph(size_t index) {
     const graph::Operand& operand = subgraph.operands[k];
     if (operand.lifetime == Lifetime::kTemporary && lastUse[k] != SIZE_MAX)
       plan.steps[lastUse[k]].lastUses.push_back(static_cast<uint32_t>(k));
-    if (!operand.isConstant() || lastUse[k] == SIZE_MAX) continue;
-    const uint8_t* data = model_->constantData(operand);
-    if (isAligned(data, operand.type)) continue;
-    realignedStorage_.emplace_back((operand.location.length + 7) / 8);
-    plan.realigned[k] = reinterpret_cast<uint8_t*>(realignedStorage_.back().data());
-    std::memcpy(plan.realigned[k], data, operand.location.length);
+    if (!operand.isConstant()) continue;
+    // Kernels take inputs as const.
+    plan.constants[k] = const_cast<uint8_t*>(model_->constantData(operand));
+    if (lastUse[k] != SIZE_MAX)
+      plan.constants[k] = static_cast<uint8_t*>(
+          aligned_.aligned(plan.constants[k], operand.type, operand.location.length));
   }
   return {};
 }
@@ -168,9 +167,7 @@ std::unique_ptr<Interpreter::SubgraphState> Interpreter::takeState(size_t subgra
     Value& value = state->values[k];
     value.isPresent = true;
     value.dimensions = operand.dimensions;
-    // Kernels take inputs as const.
-    value.data = plan.realigned[k] != nullptr ? plan.realigned[k]
-                                              : const_cast<uint8_t*>(model_->constantData(operand));
+    value.data = plan.constants[k];
   }
   state->contexts.reserve(subgraph.operations.size());
   for (const graph::Operation& operation : subgraph.operations) {

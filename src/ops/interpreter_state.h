@@ -12,12 +12,6 @@
 
 namespace hearth::ops {
 
-// Kernels access elements by typed pointers; clients and files may place them anywhere.
-inline bool isAligned(const void* data, OperandType type) {
-  const size_t size = graph::elementSize(type);
-  return size < 2 || reinterpret_cast<uintptr_t>(data) % size == 0;
-}
-
 struct FreeDeleter {
   void operator()(uint8_t* data) const { std::free(data); }
 };

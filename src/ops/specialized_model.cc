@@ -2,12 +2,12 @@
 #include "ops/specialized_model.h"
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <optional>
 #include <utility>
 
 #include "graph/validated_model.h"
+#include "ops/aligned_constants.h"
 #include "ops/control_flow.h"
 #include "ops/followed_shapes.h"
 #include "ops/operation.h"
@@ -226,7 +226,7 @@ class Specializer {
     }
     if (operation.type == OperationType::kShape || operation.type == OperationType::kRank)
       areValuesKnown = true;  // they read no elements
-    HEARTH_TRY(realign());
+    alignInputs();
     const Status prepared =
         before_ == nullptr ? prepare(*definition) : prepareFollowing(index, *definition);
     if (!prepared && allowsOpenShapes_ && isNeedsRuntimeValue(prepared.error())) {
@@ -436,20 +436,15 @@ class Specializer {
     return count == 1;
   }
 
-  // Kernels read elements by typed pointers; constants of files may lie anywhere.
-  Status realign() {
-    realigned_.clear();
+  void alignInputs() {
+    aligned_.clear();
     for (Tensor& input : context_.inputs) {
-      const size_t size = std::max<size_t>(1, graph::elementSize(input.type()));
-      if (input.data == nullptr || reinterpret_cast<uintptr_t>(input.data) % size == 0) continue;
+      if (input.data == nullptr) continue;
       const uint64_t bytes = bytesOf(input);
       // Shapes, axes and such; weights are left to who runs the operation.
       if (bytes > kMaximumValueBytes) continue;
-      realigned_.emplace_back((bytes + 7) / 8);
-      std::memcpy(realigned_.back().data(), input.data, bytes);
-      input.data = realigned_.back().data();
+      input.data = aligned_.aligned(input.data, input.type(), bytes);
     }
-    return {};
   }
 
   static uint64_t bytesOf(const Tensor& tensor) {
@@ -513,7 +508,7 @@ class Specializer {
   std::vector<uint32_t> nestedOperations_;
   std::vector<uint32_t> openOperations_;
   OperationContext context_;
-  std::vector<std::vector<uint64_t>> realigned_;  // constants of the current operation
+  AlignedConstants aligned_;  // of the current operation
   std::vector<FollowedTensor> outerInputs_;
   std::vector<FollowedTensor> followed_;  // by operand; empty without `before_`
   std::deque<std::pair<uint32_t, FollowedConstant>> replaced_;  // by operation

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "drivers/vulkan/lowering/lowering.h"
+#include "ops/aligned_constants.h"
 #include "ops/operation.h"
 
 namespace hearth::vulkan {
@@ -77,6 +78,8 @@ class PlanBuilder {
                     graph::describe(*input.operand));
       input.dimensions = *shape;
       input.hasKnownShape = true;
+      if (input.data != nullptr)
+        input.data = aligned_.aligned(input.data, input.type(), input.operand->location.length);
     }
     const ops::OperationDefinition* definition = ops::findOperation(operation.type);
     if (definition == nullptr)
@@ -135,6 +138,7 @@ class PlanBuilder {
   const GpuFacts& facts_;
   std::vector<std::optional<graph::Dimensions>> shapes_;  // by operand
   std::vector<TensorId> tensors_;                         // by operand
+  ops::AlignedConstants aligned_;
   Plan plan_;
 };
 
