@@ -92,7 +92,7 @@ std::shared_ptr<ServedClient> Host::add(base::Descriptor socket) {
   static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &idle, sizeof idle));
   auto client = std::make_shared<ServedClient>(
       device_, options_, std::move(socket), peer.pid, peer.uid, state_,
-      ServedClient::Common{options_.isShared ? &turns_ : nullptr, models_});
+      CommonOfClients{options_.isShared ? &turns_ : nullptr, models_});
   if (!client->start()) return nullptr;
   clients_.push_back(client);
   return client;

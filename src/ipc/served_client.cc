@@ -2,110 +2,23 @@
 #include "ipc/served_client.h"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <fstream>
-#include <set>
-#include <thread>
-#include <tuple>
 #include <utility>
 
 #include "base/caught.h"
-#include "base/helper_thread.h"
 #include "base/log.h"
-#include "base/sha256.h"
-#include "graph/model_bytes.h"
-#include "hal/cache_explainer.h"
-#include "ipc/decoding.h"
-#include "ipc/encoding.h"
-#include "ipc/model_identity.h"
-#include "ipc/model_memory.h"
-#include "ipc/paged_message.h"
-#include "ipc/private_constants.h"
-#include "ipc/served_execution.h"
-#include "ipc/served_mailbox.h"
-#include "ipc/shared_models.h"
 
 namespace hearth::ipc {
-namespace {
-
-// The token of a user's cache: another for each user, whatever the client says.
-hal::CacheToken tokenOf(uid_t user, const hal::CacheToken& token) {
-  base::Sha256 hash;
-  hash.update(&user, sizeof user);
-  hash.update(token);
-  return hash.finish();
-}
-
-Result<hal::CacheExplainer*> explainerOf(hal::Device& device) {
-  if (auto* const explainer = dynamic_cast<hal::CacheExplainer*>(&device)) return explainer;
-  return fail(ErrorCode::kOpFailed, "The driver of {} does not tell what it makes of its files.",
-              device.name());
-}
-
-std::vector<graph::Operand> outputsOf(const graph::Model& model) {
-  std::vector<graph::Operand> outputs;
-  for (const uint32_t index : model.main().outputs) outputs.push_back(model.main().operands[index]);
-  return outputs;
-}
-
-// The bytes of this process that no other one shares; 0 when the kernel does not tell.
-uint64_t privateMemory() {
-  std::ifstream file("/proc/self/statm");
-  uint64_t size = 0;
-  uint64_t resident = 0;
-  uint64_t shared = 0;
-  if (!(file >> size >> resident >> shared) || shared > resident) return 0;
-  return (resident - shared) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
-// An upper bound of a model's constants; what a driver packs of them has about their size.
-uint64_t constantBytes(schema::Model::Reader model) {
-  uint64_t bytes = model.getBytes().size();
-  for (const schema::Memory::Reader pool : model.getPools())
-    bytes += std::min(pool.getSize(), UINT64_MAX - bytes);
-  return bytes;
-}
-
-}  // namespace
-
-struct ServedClient::Buffer {
-  std::unique_ptr<hal::Buffer> buffer;
-  std::set<std::tuple<uint64_t, bool, uint32_t>> roles;  // model, whether input, index
-};
-
-struct ServedClient::Call {
-  Call(schema::Request::Reader from, const std::vector<base::Descriptor>& with)
-      : request(from), descriptors(with) {}
-
-  const schema::Request::Reader request;
-  const std::vector<base::Descriptor>& descriptors;
-  PagedMessage message;
-  schema::Reply::Builder reply = message.initRoot<schema::Reply>();
-  // Set with the error that ends the connection.
-  bool isViolation = false;
-
-  template <typename... Args>
-  std::unexpected<Error> violation(std::format_string<Args...> format, Args&&... args) {
-    isViolation = true;
-    return fail(ErrorCode::kBadData, format, std::forward<Args>(args)...);
-  }
-};
 
 ServedClient::ServedClient(std::shared_ptr<hal::Device> device, HostOptions options,
                            base::Descriptor socket, pid_t process, uid_t user,
-                           std::shared_ptr<HostState> state, Common common)
-    : device_(std::move(device)),
-      options_(options),
-      socket_(std::move(socket)),
+                           std::shared_ptr<HostState> state, CommonOfClients common)
+    : socket_(std::move(socket)),
       process_(process),
       user_(user),
       state_(std::move(state)),
-      memories_(options.memories, options.bytes),
-      takesTurns_(common.turns != nullptr),
-      sharedModels_(std::move(common.models)) {
-  if (takesTurns_) turns_ = common.turns->addClient(user);
+      threads_(options.threads, state_->isUnread.get()),
+      requests_(std::move(device), options, user, state_.get(), &threads_, std::move(common)) {
   ++state_->clients;
 }
 
@@ -113,101 +26,30 @@ ServedClient::~ServedClient() {
   --state_->clients;
 }
 
-template <typename Work>
-bool ServedClient::startThread(const char* name, Work work) {
-  std::thread thread = base::startHelperThread(name, std::move(work), base::Processors::kOfProcess);
-  if (!thread.joinable()) return false;
-  thread.detach();
-  ++threads_;
-  return true;
-}
-
 bool ServedClient::start() {
-  const std::lock_guard lock(threadMutex_);
-  if (readers_ >= options_.threads) return true;
-  if (!startThread("hearth-host", [self = shared_from_this()] { self->run(); }))
-    return readers_ != 0;
-  ++readers_;
-  ++idle_;
-  return true;
-}
-
-bool ServedClient::isRead() const {
-  const std::lock_guard lock(threadMutex_);
-  return readers_ != 0;
-}
-
-bool ServedClient::isNotNeeded() {
-  const std::lock_guard lock(threadMutex_);
-  const bool isLast = readers_ == 1;
-  // Somebody has to read on while others work.
-  if (idle_ == 1 && !isLast) return false;
-  if (isLast && !stir()) return false;
-  --idle_;
-  --readers_;
-  --threads_;
-  threadEnded_.notify_all();
-  return true;
-}
-
-bool ServedClient::stir() const {
-  const uint64_t one = 1;
-  return ::write(state_->isUnread.get(), &one, sizeof one) == sizeof one;
+  return threads_.startReader([self = shared_from_this()] { self->run(); });
 }
 
 void ServedClient::endApart() {
   if (isEnding_.exchange(true)) return;
-  {
-    const std::lock_guard lock(threadMutex_);
-    if (startThread("hearth-end", [self = shared_from_this()] {
-          self->end();
-          self->threadEnds();
-        }))
-      return;
-  }
-  end();
+  if (!threads_.start("hearth-end", [self = shared_from_this()] { self->end(); })) end();
 }
 
 void ServedClient::end() {
   isEnding_ = true;
   if (hasEnded_.exchange(true)) return;
   ::shutdown(socket_.get(), SHUT_RDWR);
-  turns_.close();
-  // Freed without the lock, since drivers may take their time.
-  decltype(mailboxes_) mailboxes;
-  decltype(models_) models;
-  decltype(executions_) executions;
-  decltype(buffers_) buffers;
-  const std::lock_guard lock(mutex_);
-  mailboxes.swap(mailboxes_);
-  models.swap(models_);
-  executions.swap(executions_);
-  buffers.swap(buffers_);
-  for (const auto& [execution, mailbox] : mailboxes) mailbox->close();
-}
-
-bool ServedClient::isIdle() const {
-  const std::lock_guard lock(threadMutex_);
-  return threads_ == 0;
-}
-
-bool ServedClient::waitUntilIdle(std::chrono::steady_clock::time_point until) {
-  std::unique_lock lock(threadMutex_);
-  return threadEnded_.wait_until(lock, until, [&] { return threads_ == 0; });
+  requests_.close();
 }
 
 void ServedClient::run() noexcept {
   while (!hasEnded()) {
     auto frame = base::caught([&] { return receiveFrame(socket_.get()); });
     if (!frame && frame.error().code() == ErrorCode::kMissedDeadlineTransient) {
-      if (isNotNeeded()) return;
+      if (threads_.isNotNeeded()) return;
       continue;
     }
-    bool isLast = false;
-    {
-      const std::lock_guard lock(threadMutex_);
-      isLast = --idle_ == 0;
-    }
+    const bool isLast = threads_.isLastToWait();
     Status status;
     if (frame) {
       // Somebody has to read on while this thread works.
@@ -216,482 +58,18 @@ void ServedClient::run() noexcept {
     } else {
       status = std::unexpected(frame.error());
     }
-    {
-      const std::lock_guard lock(threadMutex_);
-      ++idle_;
-    }
+    threads_.waitsAgain();
     if (status) continue;
     if (status.error().code() != ErrorCode::kDeadObject && !hasEnded())
       base::logWarn("The connection of process {} of user {} is ended. {}", process_, user_,
                     status.error().toString());
     end();
   }
-  const std::lock_guard lock(threadMutex_);
-  --idle_;
-  --readers_;
-  --threads_;
-  threadEnded_.notify_all();
-}
-
-void ServedClient::threadEnds() {
-  const std::lock_guard lock(threadMutex_);
-  --threads_;
-  threadEnded_.notify_all();
+  threads_.readerEnds();
 }
 
 Status ServedClient::handle(Frame& frame) {
-  return readMessage<schema::Request>(frame.words(),
-                                      [&](schema::Request::Reader request) -> Status {
-                                        Call call(request, frame.descriptors());
-                                        call.reply.setCall(request.getCall());
-                                        return answer(call);
-                                      });
-}
-
-Status ServedClient::answer(Call& call) {
-  if (call.request.isRelease() && isGreeted_) {
-    release(call.request.getRelease());
-    return {};
-  }
-  const hal::ProgressScope told(&pulse_);
-  Status done = base::caught([&] { return guarded([&] { return dispatch(call); }); });
-  if (!done && call.isViolation && !call.request.isHello()) return done;
-  if (!done) writeError(done.error(), call.reply.initError());
-  Status sent = sendMessage(socket_.get(), call.message, {});
-  if (!sent && sent.error().code() == ErrorCode::kUnsupported) {
-    PagedMessage message;
-    auto reply = message.initRoot<schema::Reply>();
-    reply.setCall(call.request.getCall());
-    writeError(sent.error(), reply.initError());
-    sent = sendMessage(socket_.get(), message, {});
-  }
-  if (!sent) return sent;
-  return call.isViolation ? done : Status();
-}
-
-Status ServedClient::dispatch(Call& call) {
-  const schema::Request::Reader& request = call.request;
-  if (!isGreeted_ && !request.isHello())
-    return call.violation("A client does not begin with a greeting.");
-  switch (request.which()) {
-    case schema::Request::HELLO:
-      return greet(call);
-    case schema::Request::WARM_UP:
-      device_->warmUp();
-      call.reply.setDone();
-      return {};
-    case schema::Request::FLUSH:
-      device_->flush();
-      call.reply.setDone();
-      return {};
-    case schema::Request::SUPPORTED_OPERATIONS:
-      return support(call, request.getSupportedOperations(), false);
-    case schema::Request::EXPLAIN_OPERATIONS:
-      return support(call, request.getExplainOperations(), true);
-    case schema::Request::EXPLAIN_START:
-      return explainStart(call, request.getExplainStart());
-    case schema::Request::PREPARE:
-      return prepare(call, request.getPrepare(), true);
-    case schema::Request::PREPARE_FROM_CACHE:
-      return prepare(call, request.getPrepareFromCache(), false);
-    case schema::Request::START_REPORT:
-      return report(call, request.getStartReport());
-    case schema::Request::CREATE_EXECUTION:
-      return createExecution(call, request.getCreateExecution());
-    case schema::Request::COMPUTE:
-      return compute(call, request.getCompute());
-    case schema::Request::ALLOCATE:
-      return allocate(call, request.getAllocate());
-    case schema::Request::COPY_TO:
-      return copyTo(call, request.getCopyTo());
-    case schema::Request::COPY_FROM:
-      return copyFrom(call, request.getCopyFrom());
-    case schema::Request::OPEN_MAILBOX:
-      return openMailbox(call, request.getOpenMailbox());
-    case schema::Request::FETCH_RESULT:
-      return fetchResult(call, request.getFetchResult());
-    case schema::Request::EXPLAIN_CACHE:
-      return explainCache(call, request.getExplainCache());
-    case schema::Request::CACHE_BUILD:
-      return cacheBuild(call);
-    case schema::Request::STATE: {
-      auto to = call.reply.initState();
-      to.setClients(state_->clients);
-      to.setMemory(privateMemory());
-      return {};
-    }
-    case schema::Request::RELEASE:
-      break;
-  }
-  return call.violation("A client asks for what this host does not know.");
-}
-
-Status ServedClient::greet(Call& call) {
-  const schema::Hello::Reader hello = call.request.getHello();
-  if (hello.getVersion() != schema::VERSION || hello.getApiVersion() != hal::kApiVersion) {
-    call.isViolation = true;
-    return fail(ErrorCode::kUnsupported,
-                "The host speaks version {} of the connection and {} of the driver interface, the "
-                "client {} and {}.",
-                schema::VERSION, hal::kApiVersion, hello.getVersion(), hello.getApiVersion());
-  }
-  writeDevice(*device_, call.reply.initDevice());
-  call.reply.getDevice().setIsShared(options_.isShared);
-  if (hello.getPulse() >= 0) {
-    HEARTH_ASSIGN(base::Descriptor socket,
-                  duplicateDescriptor(static_cast<uint32_t>(hello.getPulse()), call.descriptors));
-    pulse_.connect(std::move(socket));
-    call.reply.getDevice().setHasPulse(stir());
-  }
-  isGreeted_ = true;
-  return {};
-}
-
-template <typename Object>
-Result<uint64_t> ServedClient::add(std::map<uint64_t, Object>* objects, Object object) {
-  const std::lock_guard lock(mutex_);
-  if (hasEnded()) return fail(ErrorCode::kDeadObject, "The connection has ended.");
-  if (models_.size() + executions_.size() + buffers_.size() >= options_.objects)
-    return fail(ErrorCode::kResourceExhaustedTransient,
-                "A client wants one object more; {} at a time are the limit.", options_.objects);
-  objects->emplace(++lastName_, std::move(object));
-  return lastName_;
-}
-
-template <typename Object>
-Object ServedClient::find(Call& call, const std::map<uint64_t, Object>& objects, uint64_t name) {
-  const std::lock_guard lock(mutex_);
-  const auto found = objects.find(name);
-  if (found != objects.end()) return found->second;
-  call.isViolation = true;
-  return nullptr;
-}
-
-Result<graph::Model> ServedClient::readModel(Call& call, schema::Model::Reader from,
-                                             ClientMemories* memories) {
-  std::vector<memory::PoolRef> pools;
-  for (const schema::Memory::Reader memory : from.getPools()) {
-    HEARTH_ASSIGN(memory::PoolRef pool, memories->map(memory, call.descriptors));
-    pools.push_back(std::move(pool));
-  }
-  const capnp::Data::Reader bytes = from.getBytes();
-  HEARTH_ASSIGN(graph::Model model,
-                graph::decodeModel({bytes.begin(), bytes.size()}, std::move(pools)));
-  HEARTH_TRY(readNames(from.getNames(), &model));
-  if (options_.isShared) HEARTH_TRY(makeConstantsPrivate(&model));
-  return model;
-}
-
-Result<hal::PrepareOptions> ServedClient::readOptionsOf(Call& call,
-                                                        schema::Preparation::Reader from) const {
-  auto options = readOptions(from);
-  if (!options) {
-    call.isViolation = true;
-    return options;
-  }
-  if (options_.isShared) {
-    options->driverOptions.clear();
-    options->threads = std::min(options->threads, std::thread::hardware_concurrency());
-  }
-  return options;
-}
-
-Status ServedClient::support(Call& call, schema::Model::Reader from, bool isExplained) {
-  HEARTH_ASSIGN(const graph::Model model, readModel(call, from, &memories_));
-  HEARTH_ASSIGN(const auto support, isExplained ? device_->explainOperations(model)
-                                                : device_->supportedOperations(model));
-  writeSupport(support, call.reply);
-  return {};
-}
-
-Result<std::shared_ptr<const ServedModel>> ServedClient::makeModel(
-    Call& call, schema::Preparation::Reader from, const hal::PrepareOptions& options,
-    hal::Cache cache, bool hasModel, ClientMemories* memories, ModelMemory* memory) {
-  auto made = std::make_shared<ServedModel>();
-  const memory::BudgetScope scope(memory);
-  if (hasModel) {
-    HEARTH_ASSIGN(graph::Model model, readModel(call, from.getModel(), memories));
-    auto shared = std::make_shared<const graph::Model>(std::move(model));
-    made->outputs = outputsOf(*shared);
-    made->pools = shared->pools;
-    HEARTH_ASSIGN(made->prepared,
-                  device_->prepareModel(std::move(shared), options, std::move(cache)));
-  } else {
-    HEARTH_ASSIGN(made->prepared, device_->prepareModelFromCache(options, std::move(cache)));
-  }
-  if (made->prepared == nullptr)
-    return fail(ErrorCode::kOpFailed, "The driver gives no prepared model.");
-  made->bytes = memory->bytes();
-  return made;
-}
-
-Status ServedClient::prepare(Call& call, schema::Preparation::Reader from, bool hasModel) {
-  HEARTH_ASSIGN(const hal::PrepareOptions options, readOptionsOf(call, from));
-  HEARTH_ASSIGN(hal::Cache cache, readCache(from.getCache(), call.descriptors));
-  if (options_.isShared) cache.token = tokenOf(user_, cache.token);
-  auto entry = std::make_shared<Model>();
-  entry->priority = options.priority;
-  const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
-  entry->threads = options.threads == 0 ? processors : std::min(options.threads, processors);
-  entry->memory = std::make_shared<ModelMemory>(memories_);
-  if (hasModel) {
-    HEARTH_ASSIGN(entry->room, memories_.reserve(constantBytes(from.getModel())));
-  }
-  std::optional<ModelIdentity> identity;
-  if (sharedModels_ != nullptr && !hasModel)
-    identity = ModelIdentity::ofCache(from.getCache(), cache.token, options, call.descriptors);
-  // A preparation that writes the client's cache files is for this client.
-  if (sharedModels_ != nullptr && hasModel && cache.modelFiles.empty() && cache.dataFiles.empty())
-    identity = ModelIdentity::ofModel(from.getModel(), options, call.descriptors);
-  if (identity) {
-    HEARTH_ASSIGN(entry->places, memories_.hold(from.getModel().getPools().size()));
-    HEARTH_ASSIGN(auto taken, sharedModels_->take(*identity, options.deadline, [&] {
-      return makeModel(call, from, options, std::move(cache), hasModel, &sharedModels_->memories(),
-                       entry->memory.get());
-    }));
-    entry->served = std::move(taken.model);
-    entry->isOwn = taken.isOwn;
-    if (!entry->isOwn) {
-      HEARTH_ASSIGN(entry->others, memories_.reserve(entry->served->bytes));
-    }
-  } else {
-    HEARTH_ASSIGN(entry->served, makeModel(call, from, options, std::move(cache), hasModel,
-                                           &memories_, entry->memory.get()));
-  }
-  HEARTH_ASSIGN(const uint64_t name, add(&models_, std::move(entry)));
-  call.reply.setObject(name);
-  return {};
-}
-
-Status ServedClient::explainStart(Call& call, schema::Preparation::Reader from) {
-  HEARTH_ASSIGN(const hal::PrepareOptions options, readOptionsOf(call, from));
-  HEARTH_ASSIGN(graph::Model model, readModel(call, from.getModel(), &memories_));
-  HEARTH_ASSIGN(
-      const hal::StartReport report,
-      device_->explainStart(std::make_shared<const graph::Model>(std::move(model)), options));
-  writeReport(report, call.reply.initReport());
-  return {};
-}
-
-Status ServedClient::explainCache(Call& call, schema::Preparation::Reader from) {
-  HEARTH_ASSIGN(const hal::PrepareOptions options, readOptionsOf(call, from));
-  HEARTH_ASSIGN(hal::Cache cache, readCache(from.getCache(), call.descriptors));
-  if (options_.isShared) cache.token = tokenOf(user_, cache.token);
-  HEARTH_ASSIGN(const graph::Model model, readModel(call, from.getModel(), &memories_));
-  HEARTH_ASSIGN(hal::CacheExplainer* const explainer, explainerOf(*device_));
-  writeVerdict(explainer->explainCache(model, options, cache), call.reply.initVerdict());
-  return {};
-}
-
-Status ServedClient::cacheBuild(Call& call) {
-  HEARTH_ASSIGN(const hal::CacheExplainer* const explainer, explainerOf(*device_));
-  HEARTH_ASSIGN(const base::Sha256Digest build, explainer->cacheBuild());
-  call.reply.setDigest(kj::arrayPtr(build.data(), build.size()));
-  return {};
-}
-
-Status ServedClient::report(Call& call, schema::ReportRequest::Reader from) {
-  const auto model = find(call, models_, from.getModel());
-  if (model == nullptr) return fail(ErrorCode::kBadData, "A client names a model that is not its.");
-  const hal::PreparedModel& prepared = *model->served->prepared;
-  hal::StartReport report =
-      from.getIsFinal() ? prepared.startReport() : prepared.startReportSoFar();
-  if (!model->isOwn) report = reportOfShared(std::move(report));
-  writeReport(report, call.reply.initReport());
-  return {};
-}
-
-Result<hal::Argument> ServedClient::readArgument(Call& call, schema::Argument::Reader from,
-                                                 uint64_t model, bool isInput, uint32_t index,
-                                                 const std::vector<memory::PoolRef>& memories,
-                                                 ServedExecution* execution) {
-  hal::Argument argument;
-  argument.offset = from.getOffset();
-  argument.length = from.getLength();
-  argument.dimensions = readDimensions(from);
-  switch (from.getKind()) {
-    case schema::Argument::Kind::NO_VALUE:
-      return argument;
-    case schema::Argument::Kind::NOTHING:
-      argument.kind = hal::Argument::Kind::kPointer;
-      return argument;
-    case schema::Argument::Kind::MEMORY:
-      if (from.getMemory() >= memories.size())
-        return call.violation("An argument names memory {} of {}.", from.getMemory(),
-                              memories.size());
-      argument.kind = hal::Argument::Kind::kPool;
-      argument.pool = memories[from.getMemory()];
-      return argument;
-    case schema::Argument::Kind::BUFFER:
-      break;
-    default:
-      return call.violation("The kind {} of an argument is unknown.",
-                            static_cast<unsigned>(from.getKind()));
-  }
-  std::shared_ptr<Buffer> buffer;
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = buffers_.find(from.getBuffer()); found != buffers_.end())
-      buffer = found->second;
-  }
-  if (buffer == nullptr)
-    return fail(ErrorCode::kBadData, "The buffer of {} {} is unknown.",
-                isInput ? "input" : "output", index);
-  if (!buffer->roles.contains({model, isInput, index}))
-    return fail(ErrorCode::kBadData, "The buffer is not for {} {} of this model.",
-                isInput ? "input" : "output", index);
-  argument.kind = hal::Argument::Kind::kBuffer;
-  argument.token = buffer->buffer->token();
-  execution->keep(std::move(buffer));
-  return argument;
-}
-
-Status ServedClient::createExecution(Call& call, schema::ExecutionRequest::Reader from) {
-  const auto model = find(call, models_, from.getModel());
-  if (model == nullptr) return fail(ErrorCode::kBadData, "A client names a model that is not its.");
-  std::vector<memory::PoolRef> memories;
-  for (const schema::Memory::Reader memory : from.getMemories()) {
-    HEARTH_ASSIGN(memory::PoolRef pool, memories_.map(memory, call.descriptors));
-    memories.push_back(std::move(pool));
-  }
-  auto execution = std::make_shared<ServedExecution>(
-      model->served->outputs, ClientTurns{takesTurns_ ? &turns_ : nullptr, model->priority},
-      model->memory, model->threads);
-  hal::Request request;
-  request.loopTimeout = from.getLoopTimeout();
-  const auto read = [&](capnp::List<schema::Argument>::Reader list, bool isInput,
-                        std::vector<hal::Argument>* to) -> Status {
-    for (uint32_t i = 0; i < list.size(); ++i) {
-      HEARTH_ASSIGN(hal::Argument argument, readArgument(call, list[i], from.getModel(), isInput, i,
-                                                         memories, execution.get()));
-      to->push_back(std::move(argument));
-    }
-    return {};
-  };
-  HEARTH_TRY(read(from.getInputs(), true, &request.inputs));
-  HEARTH_TRY(read(from.getOutputs(), false, &request.outputs));
-  if (options_.isShared) HEARTH_TRY(execution->copyArguments(&request, &memories_));
-  HEARTH_TRY(execution->bind(*model->served->prepared, std::move(request), std::move(memories)));
-  HEARTH_ASSIGN(const uint64_t name, add(&executions_, std::move(execution)));
-  call.reply.setObject(name);
-  return {};
-}
-
-Status ServedClient::compute(Call& call, schema::Computation::Reader from) {
-  const auto execution = find(call, executions_, from.getExecution());
-  if (execution == nullptr)
-    return fail(ErrorCode::kBadData, "A client names an execution that is not its.");
-  writeResult(execution->compute(decodeDeadline(from.getDeadline())), call.reply.initResult());
-  return {};
-}
-
-Status ServedClient::openMailbox(Call& call, schema::Mailbox::Reader from) {
-  auto execution = find(call, executions_, from.getExecution());
-  if (execution == nullptr)
-    return fail(ErrorCode::kBadData, "A client names an execution that is not its.");
-  HEARTH_ASSIGN(base::Descriptor own, duplicateDescriptor(from.getDescriptor(), call.descriptors));
-  HEARTH_ASSIGN(MailboxPage page, MailboxPage::open(std::move(own)));
-  const auto mailbox = std::make_shared<ServedMailbox>(std::move(page), std::move(execution),
-                                                       state_->computing, pulse_);
-  {
-    const std::lock_guard lock(mutex_);
-    if (hasEnded()) return fail(ErrorCode::kDeadObject, "The connection has ended.");
-    if (mailboxes_.size() >= options_.mailboxes)
-      return fail(ErrorCode::kResourceExhaustedTransient,
-                  "A client wants one mailbox more; {} at a time are the limit.",
-                  options_.mailboxes);
-    if (!mailboxes_.emplace(from.getExecution(), mailbox).second)
-      return fail(ErrorCode::kBadState, "The execution has a mailbox already.");
-  }
-  const auto serve = [self = shared_from_this(), mailbox = mailbox]() mutable {
-    base::logged("Serving a mailbox", [&] { mailbox->serve(); });
-    mailbox.reset();
-    self->threadEnds();
-  };
-  bool isStarted = false;
-  {
-    const std::lock_guard lock(threadMutex_);
-    isStarted = startThread("hearth-mailbox", serve);
-  }
-  if (!isStarted) {
-    const std::lock_guard lock(mutex_);
-    mailboxes_.erase(from.getExecution());
-    return fail(ErrorCode::kResourceExhaustedTransient, "There is no thread for a mailbox.");
-  }
-  call.reply.setDone();
-  return {};
-}
-
-Status ServedClient::fetchResult(Call& call, uint64_t name) {
-  const auto execution = find(call, executions_, name);
-  if (execution == nullptr)
-    return fail(ErrorCode::kBadData, "A client names an execution that is not its.");
-  HEARTH_ASSIGN(const hal::ExecutionResult result, execution->fetchResult());
-  writeResult(result, call.reply.initResult());
-  return {};
-}
-
-Status ServedClient::allocate(Call& call, schema::Allocation::Reader from) {
-  auto entry = std::make_shared<Buffer>();
-  std::vector<hal::BufferRole> roles;
-  for (const schema::Role::Reader role : from.getRoles()) {
-    const auto model = find(call, models_, role.getModel());
-    if (model == nullptr)
-      return fail(ErrorCode::kBadData, "A client names a model that is not its.");
-    roles.push_back(
-        {model->served->prepared, role.getIsInput(), role.getIndex(), role.getFrequency()});
-    entry->roles.emplace(role.getModel(), role.getIsInput(), role.getIndex());
-  }
-  HEARTH_ASSIGN(entry->buffer, device_->allocate({readDimensions(from)}, roles));
-  if (entry->buffer == nullptr) return fail(ErrorCode::kOpFailed, "The driver gives no buffer.");
-  HEARTH_ASSIGN(const uint64_t name, add(&buffers_, std::move(entry)));
-  call.reply.setObject(name);
-  return {};
-}
-
-Status ServedClient::copyTo(Call& call, schema::Copy::Reader from) {
-  const auto buffer = find(call, buffers_, from.getBuffer());
-  if (buffer == nullptr)
-    return fail(ErrorCode::kBadData, "A client names a buffer that is not its.");
-  HEARTH_ASSIGN(const memory::PoolRef memory, memories_.map(from.getMemory(), call.descriptors));
-  if (!memory->writable())
-    return fail(ErrorCode::kBadData, "A client gives read-only memory to copy a buffer to.");
-  HEARTH_TRY(buffer->buffer->copyTo(memory));
-  call.reply.setDone();
-  return {};
-}
-
-Status ServedClient::copyFrom(Call& call, schema::Copy::Reader from) {
-  const auto buffer = find(call, buffers_, from.getBuffer());
-  if (buffer == nullptr)
-    return fail(ErrorCode::kBadData, "A client names a buffer that is not its.");
-  HEARTH_ASSIGN(const memory::PoolRef memory, memories_.map(from.getMemory(), call.descriptors));
-  HEARTH_TRY(buffer->buffer->copyFrom(memory, readDimensions(from)));
-  call.reply.setDone();
-  return {};
-}
-
-void ServedClient::release(schema::Release::Reader from) {
-  std::shared_ptr<void> gone;  // freed without the lock
-  const std::lock_guard lock(mutex_);
-  const auto take = [&](auto& objects) {
-    const auto found = objects.find(from.getObject());
-    if (found == objects.end()) return;
-    gone = std::move(found->second);
-    objects.erase(found);
-  };
-  switch (from.getKind()) {
-    case schema::Release::Kind::MODEL:
-      return take(models_);
-    case schema::Release::Kind::EXECUTION:
-      if (const auto mailbox = mailboxes_.find(from.getObject()); mailbox != mailboxes_.end()) {
-        mailbox->second->close();
-        mailboxes_.erase(mailbox);
-      }
-      return take(executions_);
-    case schema::Release::Kind::BUFFER:
-      return take(buffers_);
-  }
+  return requests_.handle(frame, socket_.get(), shared_from_this());
 }
 
 }  // namespace hearth::ipc

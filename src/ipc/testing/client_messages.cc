@@ -61,7 +61,7 @@ void playClient(std::span<const uint8_t> messages) {
       std::make_shared<FakeDevice>(),
       HostOptions{.isShared = true, .objects = 16, .memories = 16, .bytes = uint64_t{1} << 20},
       std::move(pair.right), 0, 0, std::make_shared<HostState>(),
-      ServedClient::Common{.models = std::make_shared<SharedModels>()});
+      CommonOfClients{.models = std::make_shared<SharedModels>()});
   {
     capnp::MallocMessageBuilder greeting;
     auto hello = greeting.initRoot<schema::Request>().initHello();
