@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "base/format.h"
-#include "frontends/tflite/reader/sparse_constant.h"
 #include "frontends/tflite/reader/tensor_operand.h"
 #include "frontends/tflite/reader/text.h"
-#include "frontends/tflite/reader/two_bit_constant.h"
+#include "frontends/tflite/translators/constant_values.h"
 #include "frontends/tflite/translators/operator_view.h"
+#include "frontends/tflite/translators/run_once.h"
 #include "frontends/tflite/translators/translators.h"
 #include "frontends/tflite/translators/unsaid_shapes.h"
 #include "memory/packed_strings.h"
@@ -221,15 +221,8 @@ Result<uint32_t> SubgraphBuilder::createOperand(int64_t index, const schema::Ten
   if (operand.type == OperandType::kTensorString && tensor.is_variable())
     return fail(ErrorCode::kUnsupported,
                 "The variable \"{}\" is of strings, which no run keeps for the next.", name);
-  const bool isTwoBits = tensor.type() == schema::TensorType::INT2;
   if (!hasValue || tensor.sparsity() != nullptr) HEARTH_TRY(refuseTwoBits(tensor, name));
-  if (isTwoBits)
-    HEARTH_TRY(setTwoBitValue(**range, name, &operand));
-  else if (hasValue && tensor.sparsity() != nullptr)
-    HEARTH_TRY_CONTEXT(setDenseValue(*tensor.sparsity(), **range, &operand),
-                       "while reading the sparse tensor \"{}\"", name);
-  else if (hasValue)
-    HEARTH_TRY(setValue(**range, name, &operand));
+  if (hasValue) HEARTH_TRY(setValue(model_, tensor, **range, name, &operand));
   operand.name = std::move(name);
   if (tensor.is_variable()) {
     if (!isMain_ || scope_->depth > 0)
@@ -255,31 +248,6 @@ void SubgraphBuilder::forgetUnsaidRank(uint32_t index) {
   if (unsaidRanks_.contains(index)) operand(index).isRankZeroTensor = false;
 }
 
-Status SubgraphBuilder::setValue(const BufferRange& range, const std::string& name,
-                                 graph::Operand* operand) {
-  if (!graph::isFullySpecified(*operand))
-    return fail(ErrorCode::kUnsupported,
-                "The constant tensor \"{}\" has the shape {}, which is not supported.", name,
-                graph::describeDimensions(operand->dimensions));
-  HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(*operand));
-  if (bytes != range.length)
-    return fail(ErrorCode::kBadData,
-                "The constant tensor \"{}\" of type {}{} needs {} bytes, its buffer has {}.", name,
-                graph::nameOf(operand->type), graph::describeDimensions(operand->dimensions), bytes,
-                range.length);
-  const uint8_t* data = model_.file().bytes(range).data();
-  const size_t element = std::max<size_t>(graph::elementSize(operand->type), 1);
-  if (reinterpret_cast<uintptr_t>(data) % element == 0) {
-    operand->lifetime = Lifetime::kConstantReference;
-    operand->location = {.pool = range.pool, .offset = range.offset, .length = range.length};
-    return {};
-  }
-  // Kernels read elements in place, which a misaligned buffer does not allow.
-  operand->lifetime = Lifetime::kConstantCopy;
-  HEARTH_ASSIGN(operand->location, model_.copyConstant({data, range.length}));
-  return {};
-}
-
 Result<uint32_t> SubgraphBuilder::addStringConstant(const BufferRange& range,
                                                     graph::Operand operand) {
   const auto packed = memory::PackedStrings::of(model_.file().bytes(range));
@@ -295,7 +263,7 @@ Result<uint32_t> SubgraphBuilder::addStringConstant(const BufferRange& range,
   bytes.type = OperandType::kTensorQuant8Asymm;
   bytes.scale = 1.0f;
   bytes.dimensions = {static_cast<uint32_t>(range.length)};
-  HEARTH_TRY(setValue(range, operand.name, &bytes));
+  HEARTH_TRY(setDenseValue(model_, range, operand.name, &bytes));
   HEARTH_ASSIGN(const uint32_t buffer, addOperand(std::move(bytes)));
   std::vector<uint32_t> inputs = {buffer};
   if (!operand.dimensions.empty()) {
@@ -306,36 +274,6 @@ Result<uint32_t> SubgraphBuilder::addStringConstant(const BufferRange& range,
   HEARTH_ASSIGN(const uint32_t added, addOperand(std::move(operand)));
   HEARTH_TRY(append({OperationType::kStringConstant, std::move(inputs), {added}, {}}));
   return added;
-}
-
-Status SubgraphBuilder::setTwoBitValue(const BufferRange& range, const std::string& name,
-                                       graph::Operand* operand) {
-  HEARTH_ASSIGN(const uint64_t count, graph::elementCount(*operand));
-  if (!graph::isFullySpecified(*operand) || twoBitSize(count) != range.length)
-    return fail(ErrorCode::kBadData,
-                "The constant tensor \"{}\" of type INT2{} needs {} bytes, its buffer has {}.",
-                name, graph::describeDimensions(operand->dimensions), twoBitSize(count),
-                range.length);
-  HEARTH_TRY(model_.charge(count));
-  const std::vector<uint8_t> values = widenTwoBits(model_.file().bytes(range), count);
-  operand->lifetime = Lifetime::kConstantCopy;
-  operand->location = model_.copyUncharged(values);
-  return {};
-}
-
-Status SubgraphBuilder::setDenseValue(const schema::SparsityParameters& sparsity,
-                                      const BufferRange& range, graph::Operand* operand) {
-  // A dense copy is charged at a fraction of its size, so that files of mostly zeros stay within
-  // the import's bounds.
-  constexpr uint64_t kChargedPart = 8;
-  HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(*operand));
-  HEARTH_TRY(model_.charge(bytes / kChargedPart));
-  HEARTH_ASSIGN(const std::vector<uint8_t> values,
-                densify(sparsity, operand->dimensions, graph::elementSize(operand->type),
-                        model_.file().bytes(range)));
-  operand->lifetime = Lifetime::kConstantCopy;
-  operand->location = model_.copyUncharged(values);
-  return {};
 }
 
 Status SubgraphBuilder::addHandle(int64_t tensor, std::string resource) {
@@ -357,59 +295,7 @@ Result<std::string> SubgraphBuilder::resourceOf(int64_t handle) const {
 }
 
 Status SubgraphBuilder::initializeResources(int64_t subgraph) {
-  const schema::SubGraph* called =
-      subgraph < 0 ? nullptr : model_.file().subgraph(static_cast<size_t>(subgraph));
-  if (called == nullptr)
-    return fail(ErrorCode::kBadData, "It calls subgraph {} of {}.", subgraph,
-                model_.file().subgraphCount());
-  std::map<int64_t, std::string> handles;
-  std::map<int64_t, int32_t> tables;
-  if (called->operators() == nullptr) return {};
-  for (const schema::Operator* operation : *called->operators()) {
-    const schema::OperatorCode* code = model_.file().operatorCode(operation->opcode_index());
-    const auto* inputs = operation->inputs();
-    const auto* outputs = operation->outputs();
-    const auto type = code == nullptr ? schema::BuiltinOperator::CUSTOM : builtinCode(*code);
-    const auto* handle = operation->builtin_options_as_VarHandleOptions();
-    if (type == schema::BuiltinOperator::VAR_HANDLE && handle != nullptr && outputs != nullptr &&
-        outputs->size() == 1) {
-      std::string name = cleanText(handle->shared_name());
-      HEARTH_TRY(model_.charge(name.size() + sizeof(std::string)));
-      handles.insert_or_assign(outputs->Get(0), std::move(name));
-      continue;
-    }
-    if (type == schema::BuiltinOperator::HASHTABLE && outputs != nullptr && outputs->size() == 1) {
-      const auto* const table = operation->builtin_options_as_HashtableOptions();
-      HEARTH_TRY(model_.charge(sizeof(tables)));
-      tables.insert_or_assign(outputs->Get(0), table == nullptr ? 0 : table->table_id());
-      continue;
-    }
-    if (type == schema::BuiltinOperator::HASHTABLE_IMPORT && inputs != nullptr &&
-        inputs->size() == 3 && tables.contains(inputs->Get(0))) {
-      HEARTH_TRY_CONTEXT(
-          tables_.fill(*this, tables[inputs->Get(0)], *called, inputs->Get(1), inputs->Get(2)),
-          "in subgraph {}", subgraph);
-      continue;
-    }
-    if (type != schema::BuiltinOperator::ASSIGN_VARIABLE || inputs == nullptr ||
-        inputs->size() != 2 || !handles.contains(inputs->Get(0)))
-      return fail(ErrorCode::kUnsupported,
-                  "The subgraph {} that runs once does more than to assign constants and to fill "
-                  "hash tables.",
-                  subgraph);
-    const schema::Tensor* value = model_.file().tensor(*called, inputs->Get(1));
-    if (value == nullptr)
-      return fail(ErrorCode::kBadData, "Subgraph {} assigns tensor {}.", subgraph, inputs->Get(1));
-    HEARTH_ASSIGN(const std::optional<BufferRange> range, model_.file().buffer(value->buffer()));
-    if (!range || value->sparsity() != nullptr)
-      return fail(ErrorCode::kUnsupported, "Subgraph {} assigns a value that is no constant.",
-                  subgraph);
-    HEARTH_TRY(model_.charge(range->length));
-    const uint8_t* data = model_.file().bytes(*range).data();
-    initialValues_.insert_or_assign(handles[inputs->Get(0)],
-                                    std::vector<uint8_t>(data, data + range->length));
-  }
-  return {};
+  return readRunOnce(*this, subgraph, &initialValues_, &tables_);
 }
 
 Status SubgraphBuilder::addTableHandle(int64_t tensor, int32_t id) {

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "frontends/tflite/translators/model_builder.h"
+#include "frontends/tflite/translators/run_once.h"
 #include "frontends/tflite/translators/table_operands.h"
 #include "graph/model.h"
 
@@ -89,8 +90,7 @@ class SubgraphBuilder {
   // Registers a resource variable under the name that VAR_HANDLE gives it.
   Status addHandle(int64_t tensor, std::string resource);
   // Takes the values that another subgraph (CALL_ONCE) assigns to resources as their initial
-  // values, and fills the hash tables that it fills. kUnsupported when the subgraph does anything
-  // else, or takes values that are no constants.
+  // values, and fills the hash tables that it fills. Errors: those of readRunOnce().
   Status initializeResources(int64_t subgraph);
   // The value of a resource; `like` is the tensor that it is read into.
   Result<uint32_t> readResource(int64_t handle, int64_t like);
@@ -130,9 +130,6 @@ class SubgraphBuilder {
     std::vector<uint8_t> initialValue;  // empty: zeros
   };
 
-  Status setTwoBitValue(const BufferRange& range, const std::string& name, graph::Operand* operand);
-  Status setDenseValue(const schema::SparsityParameters& sparsity, const BufferRange& range,
-                       graph::Operand* operand);
   // Makes a STRING_CONSTANT of `operand`, which has type and shape.
   Result<uint32_t> addStringConstant(const BufferRange& range, graph::Operand operand);
   Result<std::string> resourceOf(int64_t handle) const;
@@ -141,7 +138,6 @@ class SubgraphBuilder {
   Status bindInputs(Scope* scope, const std::vector<uint32_t>& inputs);
   Result<uint32_t> createOperand(int64_t index, const schema::Tensor& tensor);
   Result<uint32_t> addScalar(graph::OperandType type, std::span<const uint8_t> bytes);
-  Status setValue(const BufferRange& range, const std::string& name, graph::Operand* operand);
   Status append(graph::Operation operation);
   Result<bool> becomesConstant(const graph::Operation& operation);
   Status addInputs();
@@ -157,8 +153,8 @@ class SubgraphBuilder {
   Scope* scope_ = &outermost_;
   std::vector<Variable> variables_;
   std::set<uint32_t> unsaidRanks_;  // operands without dimensions, whose rank the file does not say
-  std::map<std::string, size_t> resources_;                    // index of variables_
-  std::map<std::string, std::vector<uint8_t>> initialValues_;  // of resources
+  std::map<std::string, size_t> resources_;  // index of variables_
+  ResourceValues initialValues_;
   TableOperandMap tables_;
   std::map<std::pair<graph::OperandType, uint32_t>, uint32_t> scalars_;
   std::map<std::tuple<uint32_t, graph::OperandType, float>, uint32_t> retyped_;
