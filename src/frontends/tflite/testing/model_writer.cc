@@ -39,6 +39,24 @@ int32_t ModelWriter::addTensor(schema::TensorType type, Shape shape, float scale
   return static_cast<int32_t>(subgraph().tensors.size()) - 1;
 }
 
+int32_t ModelWriter::addActivation(schema::TensorType type, Shape shape) {
+  const bool isByte = type == schema::TensorType::INT8 || type == schema::TensorType::UINT8;
+  return addTensor(type, std::move(shape), isByte ? 0.5f : 0.0f,
+                   type == schema::TensorType::UINT8 ? 128 : 0);
+}
+
+int32_t ModelWriter::addWeights(schema::TensorType type, Shape shape) {
+  const bool isWide = type == schema::TensorType::FLOAT32 || type == schema::TensorType::INT32;
+  size_t bytes = isWide ? 4 : 1;
+  for (const int32_t dimension : shape) bytes *= static_cast<size_t>(dimension);
+  auto buffer = std::make_unique<schema::BufferT>();
+  for (size_t i = 0; i < bytes; ++i) buffer->data.push_back(static_cast<uint8_t>(i % 61));
+  model.buffers.push_back(std::move(buffer));
+  const int32_t added = addActivation(type, std::move(shape));
+  tensor(added).buffer = static_cast<uint32_t>(model.buffers.size()) - 1;
+  return added;
+}
+
 int32_t ModelWriter::addVariable(schema::TensorType type, Shape shape, float scale,
                                  int64_t zeroPoint) {
   const int32_t added = addTensor(type, std::move(shape), scale, zeroPoint);

@@ -25,6 +25,10 @@ class ModelWriter {
   int32_t addSubgraph(const std::string& name);
   int32_t addTensor(schema::TensorType type, Shape shape, float scale = 0.0f,
                     int64_t zeroPoint = 0);
+  // A tensor without quantisation, or with a scale if its type has 8 bits.
+  int32_t addActivation(schema::TensorType type, Shape shape);
+  // The same with a constant value, which repeats after 61 bytes.
+  int32_t addWeights(schema::TensorType type, Shape shape);
   int32_t addVariable(schema::TensorType type, Shape shape, float scale = 0.0f,
                       int64_t zeroPoint = 0);
   template <typename T>
