@@ -8,7 +8,7 @@ import sys
 
 import checkout
 
-LAYERS = ["base", "threads", "memory", "graph", "ops", "cache", "hal", "drivers", "ipc", "runtime",
+LAYERS = ["base", "threads", "memory", "tflite_abi", "graph", "ops", "cache", "hal", "drivers", "ipc", "runtime",
           "frontends", "api", "llm", "llm_server", "tools", "python"]
 # The rooms of large folders, lowest first: a file includes only files of its own room and of rooms
 # before it. Files of the folder itself are above all of its rooms.

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "frontends/delegate/delegate_options.h"
 #include "frontends/delegate/kernel.h"
-#include "frontends/delegate/tflite_abi.h"
+#include "tflite_abi/structures.h"
 
 namespace hearth::delegate {
 

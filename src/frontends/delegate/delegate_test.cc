@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "frontends/delegate/builtin_params.h"
 #include "frontends/delegate/functions.h"
 #include "frontends/delegate/testing/fake_runtime.h"
+#include "tflite_abi/builtin_params.h"
 
 namespace hearth::delegate {
 namespace {
@@ -44,7 +44,7 @@ class DelegateTest : public testing::Test {
 std::string DelegateTest::sentence;
 
 TEST_F(DelegateTest, TakesAWholeGraph) {
-  ActivationParams none{0};
+  tflite_abi::ActivationParams none{0};
   const float two[] = {2, 2};
   FakeRuntime runtime;
   const int32_t input = runtime.addTensor(kTfLiteFloat32, {2});
@@ -88,7 +88,7 @@ TEST_F(DelegateTest, LeavesUnknownNodesToTheRuntime) {
 }
 
 TEST_F(DelegateTest, LeavesShapesThatDependOnValuesAndWhatFollows) {
-  ActivationParams none{0};
+  tflite_abi::ActivationParams none{0};
   FakeRuntime runtime;
   const int32_t input = runtime.addTensor(kTfLiteFloat32, {2, 3});
   const int32_t shape = runtime.addTensor(kTfLiteInt32, {2});
@@ -98,7 +98,7 @@ TEST_F(DelegateTest, LeavesShapesThatDependOnValuesAndWhatFollows) {
     chain.push_back(runtime.addTensor(kTfLiteFloat32, {2, 3}));
     runtime.addNode(BuiltinOperator::ADD, {chain[i], chain[i]}, {chain[i + 1]}, &none);
   }
-  DimensionsParams dimensions{};
+  tflite_abi::DimensionsParams dimensions{};
   runtime.node(0).builtin_data = &dimensions;
   runtime.setOutputs({chain.back()});
   ASSERT_EQ(runtime.apply(delegate_), kTfLiteOk);
@@ -107,7 +107,7 @@ TEST_F(DelegateTest, LeavesShapesThatDependOnValuesAndWhatFollows) {
 
 TEST_F(DelegateTest, ComputesWhatDependsOnShapesAlone) {
   FakeRuntime runtime;
-  DimensionsParams dimensions{};
+  tflite_abi::DimensionsParams dimensions{};
   const int32_t input = runtime.addTensor(kTfLiteFloat32, {2, 3});
   const int32_t other = runtime.addTensor(kTfLiteFloat32, {3, 2});
   const int32_t shape = runtime.addTensor(kTfLiteInt32, {2});
@@ -149,7 +149,7 @@ TEST_F(DelegateTest, InputsAreResized) {
 }
 
 TEST_F(DelegateTest, AnInputOfAWrongShapeIsAnErrorWithASentence) {
-  ActivationParams none{0};
+  tflite_abi::ActivationParams none{0};
   FakeRuntime runtime;
   const int32_t left = runtime.addTensor(kTfLiteFloat32, {2});
   const int32_t right = runtime.addTensor(kTfLiteFloat32, {2});
@@ -168,7 +168,7 @@ TEST_F(DelegateTest, AnInputOfAWrongShapeIsAnErrorWithASentence) {
 
 // One step of an RNN with weights 1 and 2, whose state is in the runtime's memory.
 TEST_F(DelegateTest, VariablesStayInTheRuntimesMemory) {
-  RnnParams params{0, false};
+  tflite_abi::RnnParams params{0, false};
   const float one[] = {1};
   const float two[] = {2};
   const float zero[] = {0};
@@ -197,7 +197,7 @@ TEST_F(DelegateTest, VariablesStayInTheRuntimesMemory) {
 }
 
 TEST_F(DelegateTest, ConstantsMayBeFreedAfterwards) {
-  FullyConnectedParams params{};
+  tflite_abi::FullyConnectedParams params{};
   FakeRuntime runtime;
   auto weights = std::make_unique<std::vector<int8_t>>(std::vector<int8_t>{1, 2, 3, 4});
   auto bias = std::make_unique<std::vector<int32_t>>(std::vector<int32_t>{10, 20});

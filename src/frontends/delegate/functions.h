@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "frontends/delegate/tflite_abi.h"
+#include "tflite_abi/structures.h"
 
 namespace hearth::delegate {
 

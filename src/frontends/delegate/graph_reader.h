@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "frontends/delegate/mapped_files.h"
 #include "frontends/delegate/partition_source.h"
-#include "frontends/delegate/tflite_abi.h"
+#include "tflite_abi/structures.h"
 
 namespace hearth::delegate {
 

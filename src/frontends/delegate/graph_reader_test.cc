@@ -11,10 +11,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "frontends/delegate/builtin_params.h"
 #include "frontends/delegate/partition.h"
 #include "frontends/delegate/testing/fake_runtime.h"
 #include "ops/operation.h"
+#include "tflite_abi/builtin_params.h"
 
 namespace hearth::delegate {
 namespace {
@@ -63,7 +63,7 @@ class GraphReaderTest : public testing::Test {
 
   std::filesystem::path folder_;
   void* data_ = nullptr;
-  ActivationParams none_{0};
+  tflite_abi::ActivationParams none_{0};
   FakeRuntime runtime_;
   std::vector<int32_t> tensors_;
 };

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "frontends/delegate/partition.h"
 #include "frontends/delegate/partition_source.h"
-#include "frontends/delegate/tflite_abi.h"
+#include "tflite_abi/structures.h"
 
 namespace hearth::delegate {
 

@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "frontends/delegate/builtin_params.h"
 #include "frontends/tflite/model_file.h"
 #include "ops/custom_operator.h"
+#include "tflite_abi/builtin_params.h"
 
 namespace hearth::delegate {
 namespace {
@@ -64,7 +64,7 @@ Options options(BuiltinOptions type, Write write) {
 }
 
 Options readConv(const Parameters& parameters) {
-  const auto p = parameters.as<ConvParams>();
+  const auto p = parameters.as<tflite_abi::ConvParams>();
   return options(BuiltinOptions::Conv2DOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateConv2DOptions(builder, padding(p.padding), p.strideWidth, p.strideHeight,
                                        activation(p.activation), p.dilationWidth, p.dilationHeight);
@@ -72,7 +72,7 @@ Options readConv(const Parameters& parameters) {
 }
 
 Options readDepthwiseConv(const Parameters& parameters) {
-  const auto p = parameters.as<DepthwiseConvParams>();
+  const auto p = parameters.as<tflite_abi::DepthwiseConvParams>();
   return options(BuiltinOptions::DepthwiseConv2DOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateDepthwiseConv2DOptions(
         builder, padding(p.padding), p.strideWidth, p.strideHeight, p.depthMultiplier,
@@ -81,11 +81,11 @@ Options readDepthwiseConv(const Parameters& parameters) {
 }
 
 Options readTransposeConv(const Parameters& parameters) {
-  TransposeConvParamsV4 p{};
+  tflite_abi::TransposeConvParamsV4 p{};
   if (parameters.version >= 4)
-    p = parameters.as<TransposeConvParamsV4>();
+    p = parameters.as<tflite_abi::TransposeConvParamsV4>();
   else
-    p.first = parameters.as<TransposeConvParams>();
+    p.first = parameters.as<tflite_abi::TransposeConvParams>();
   return options(BuiltinOptions::TransposeConvOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateTransposeConvOptions(builder, padding(p.first.padding),
                                               p.first.strideWidth, p.first.strideHeight,
@@ -94,7 +94,7 @@ Options readTransposeConv(const Parameters& parameters) {
 }
 
 Options readConv3d(const Parameters& parameters) {
-  const auto p = parameters.as<Conv3dParams>();
+  const auto p = parameters.as<tflite_abi::Conv3dParams>();
   return options(BuiltinOptions::Conv3DOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateConv3DOptions(builder, padding(p.padding), p.strideDepth, p.strideWidth,
                                        p.strideHeight, activation(p.activation), p.dilationDepth,
@@ -103,7 +103,7 @@ Options readConv3d(const Parameters& parameters) {
 }
 
 Options readPool(const Parameters& parameters) {
-  const auto p = parameters.as<PoolParams>();
+  const auto p = parameters.as<tflite_abi::PoolParams>();
   return options(BuiltinOptions::Pool2DOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreatePool2DOptions(builder, padding(p.padding), p.strideWidth, p.strideHeight,
                                        p.filterWidth, p.filterHeight, activation(p.activation));
@@ -111,7 +111,7 @@ Options readPool(const Parameters& parameters) {
 }
 
 Options readFullyConnected(const Parameters& parameters) {
-  const auto p = parameters.as<FullyConnectedParams>();
+  const auto p = parameters.as<tflite_abi::FullyConnectedParams>();
   return options(BuiltinOptions::FullyConnectedOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateFullyConnectedOptions(
         builder, activation(p.activation),
@@ -121,7 +121,7 @@ Options readFullyConnected(const Parameters& parameters) {
 }
 
 Options readBatchMatMul(const Parameters& parameters) {
-  const auto p = parameters.as<BatchMatMulParams>();
+  const auto p = parameters.as<tflite_abi::BatchMatMulParams>();
   return options(BuiltinOptions::BatchMatMulOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateBatchMatMulOptions(builder, p.adjointX, p.adjointY, p.isAsymmetric);
   });
@@ -130,7 +130,7 @@ Options readBatchMatMul(const Parameters& parameters) {
 // A table whose first field is the activation.
 template <BuiltinOptions kType, typename Builder>
 Options readActivation(const Parameters& parameters) {
-  const auto p = parameters.as<ActivationParams>();
+  const auto p = parameters.as<tflite_abi::ActivationParams>();
   return options(kType, [p](FlatBufferBuilder& builder) {
     Builder table(builder);
     table.add_fused_activation_function(activation(p.activation));
@@ -139,7 +139,7 @@ Options readActivation(const Parameters& parameters) {
 }
 
 Options readLocalResponseNormalization(const Parameters& parameters) {
-  const auto p = parameters.as<LocalResponseNormalizationParams>();
+  const auto p = parameters.as<tflite_abi::LocalResponseNormalizationParams>();
   return options(BuiltinOptions::LocalResponseNormalizationOptions,
                  [p](FlatBufferBuilder& builder) {
                    return schema::CreateLocalResponseNormalizationOptions(builder, p.radius, p.bias,
@@ -148,35 +148,35 @@ Options readLocalResponseNormalization(const Parameters& parameters) {
 }
 
 Options readGelu(const Parameters& parameters) {
-  const auto p = parameters.as<GeluParams>();
+  const auto p = parameters.as<tflite_abi::GeluParams>();
   return options(BuiltinOptions::GeluOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateGeluOptions(builder, p.isApproximate);
   });
 }
 
 Options readSoftmax(const Parameters& parameters) {
-  const auto p = parameters.as<FloatParams>();
+  const auto p = parameters.as<tflite_abi::FloatParams>();
   return options(BuiltinOptions::SoftmaxOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateSoftmaxOptions(builder, p.value);
   });
 }
 
 Options readLeakyRelu(const Parameters& parameters) {
-  const auto p = parameters.as<FloatParams>();
+  const auto p = parameters.as<tflite_abi::FloatParams>();
   return options(BuiltinOptions::LeakyReluOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateLeakyReluOptions(builder, p.value);
   });
 }
 
 Options readGather(const Parameters& parameters) {
-  const auto p = parameters.as<GatherParams>();
+  const auto p = parameters.as<tflite_abi::GatherParams>();
   return options(BuiltinOptions::GatherOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateGatherOptions(builder, p.axis, p.batchDimensions);
   });
 }
 
 Options readBucketize(const Parameters& parameters) {
-  const auto p = parameters.as<BucketizeParams>();
+  const auto p = parameters.as<tflite_abi::BucketizeParams>();
   std::vector<float> boundaries;
   if (p.boundaries != nullptr && p.count > 0)
     boundaries.assign(p.boundaries, p.boundaries + p.count);
@@ -187,14 +187,14 @@ Options readBucketize(const Parameters& parameters) {
 }
 
 Options readOneHot(const Parameters& parameters) {
-  const auto p = parameters.as<IntParams>();
+  const auto p = parameters.as<tflite_abi::IntParams>();
   return options(BuiltinOptions::OneHotOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateOneHotOptions(builder, p.value);
   });
 }
 
 Options readLshProjection(const Parameters& parameters) {
-  const auto p = parameters.as<IntParams>();
+  const auto p = parameters.as<tflite_abi::IntParams>();
   return options(BuiltinOptions::LSHProjectionOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateLSHProjectionOptions(builder,
                                               enumeration<schema::LSHProjectionType>(p.value));
@@ -202,7 +202,7 @@ Options readLshProjection(const Parameters& parameters) {
 }
 
 Options readMirrorPad(const Parameters& parameters) {
-  const auto p = parameters.as<IntParams>();
+  const auto p = parameters.as<tflite_abi::IntParams>();
   return options(BuiltinOptions::MirrorPadOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateMirrorPadOptions(builder,
                                           enumeration<schema::MirrorPadMode>(int64_t{p.value} - 1));
@@ -211,7 +211,7 @@ Options readMirrorPad(const Parameters& parameters) {
 
 template <BuiltinOptions kType, typename Builder>
 Options readBlockSize(const Parameters& parameters) {
-  const auto p = parameters.as<IntParams>();
+  const auto p = parameters.as<tflite_abi::IntParams>();
   return options(kType, [p](FlatBufferBuilder& builder) {
     Builder table(builder);
     table.add_block_size(p.value);
@@ -221,7 +221,7 @@ Options readBlockSize(const Parameters& parameters) {
 
 template <BuiltinOptions kType, typename Builder>
 Options readSplits(const Parameters& parameters) {
-  const auto p = parameters.as<IntParams>();
+  const auto p = parameters.as<tflite_abi::IntParams>();
   return options(kType, [p](FlatBufferBuilder& builder) {
     Builder table(builder);
     table.add_num_splits(p.value);
@@ -230,7 +230,7 @@ Options readSplits(const Parameters& parameters) {
 }
 
 Options readUnique(const Parameters& parameters) {
-  const auto p = parameters.as<IntParams>();
+  const auto p = parameters.as<tflite_abi::IntParams>();
   return options(BuiltinOptions::UniqueOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateUniqueOptions(
         builder, p.value == kTfLiteInt64 ? schema::TensorType::INT64 : schema::TensorType::INT32);
@@ -238,21 +238,21 @@ Options readUnique(const Parameters& parameters) {
 }
 
 Options readSvdf(const Parameters& parameters) {
-  const auto p = parameters.as<SvdfParams>();
+  const auto p = parameters.as<tflite_abi::SvdfParams>();
   return options(BuiltinOptions::SVDFOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateSVDFOptions(builder, p.rank, activation(p.activation), p.isAsymmetric);
   });
 }
 
 Options readRnn(const Parameters& parameters) {
-  const auto p = parameters.as<RnnParams>();
+  const auto p = parameters.as<tflite_abi::RnnParams>();
   return options(BuiltinOptions::RNNOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateRNNOptions(builder, activation(p.activation), p.isAsymmetric);
   });
 }
 
 Options readSequenceRnn(const Parameters& parameters) {
-  const auto p = parameters.as<SequenceRnnParams>();
+  const auto p = parameters.as<tflite_abi::SequenceRnnParams>();
   return options(BuiltinOptions::SequenceRNNOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateSequenceRNNOptions(builder, p.isTimeMajor, activation(p.activation),
                                             p.isAsymmetric);
@@ -260,7 +260,7 @@ Options readSequenceRnn(const Parameters& parameters) {
 }
 
 Options readBidirectionalRnn(const Parameters& parameters) {
-  const auto p = parameters.as<BidirectionalRnnParams>();
+  const auto p = parameters.as<tflite_abi::BidirectionalRnnParams>();
   return options(BuiltinOptions::BidirectionalSequenceRNNOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateBidirectionalSequenceRNNOptions(
         builder, p.isTimeMajor, activation(p.activation), p.isMerged, p.isAsymmetric);
@@ -268,7 +268,7 @@ Options readBidirectionalRnn(const Parameters& parameters) {
 }
 
 Options readLstm(const Parameters& parameters) {
-  const auto p = parameters.as<LstmParams>();
+  const auto p = parameters.as<tflite_abi::LstmParams>();
   return options(BuiltinOptions::LSTMOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateLSTMOptions(builder, activation(p.activation), p.cellClip,
                                      p.projectionClip,
@@ -277,11 +277,11 @@ Options readLstm(const Parameters& parameters) {
 }
 
 Options readSequenceLstm(const Parameters& parameters) {
-  SequenceLstmParamsV4 p{};
+  tflite_abi::SequenceLstmParamsV4 p{};
   if (parameters.version >= 4) {
-    p = parameters.as<SequenceLstmParamsV4>();
+    p = parameters.as<tflite_abi::SequenceLstmParamsV4>();
   } else {
-    const auto first = parameters.as<SequenceLstmParams>();
+    const auto first = parameters.as<tflite_abi::SequenceLstmParams>();
     p = {first.activation,  first.cellClip,     first.projectionClip,
          first.isTimeMajor, first.isAsymmetric, false};
   }
@@ -294,7 +294,7 @@ Options readSequenceLstm(const Parameters& parameters) {
 }
 
 Options readBidirectionalLstm(const Parameters& parameters) {
-  const auto p = parameters.as<BidirectionalLstmParams>();
+  const auto p = parameters.as<tflite_abi::BidirectionalLstmParams>();
   return options(BuiltinOptions::BidirectionalSequenceLSTMOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateBidirectionalSequenceLSTMOptions(builder, activation(p.activation),
                                                           p.cellClip, p.projectionClip, p.isMerged,
@@ -303,14 +303,14 @@ Options readBidirectionalLstm(const Parameters& parameters) {
 }
 
 Options readReducer(const Parameters& parameters) {
-  const auto p = parameters.as<ReducerParams>();
+  const auto p = parameters.as<tflite_abi::ReducerParams>();
   return options(BuiltinOptions::ReducerOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateReducerOptions(builder, p.keepDimensions);
   });
 }
 
 Options readCumsum(const Parameters& parameters) {
-  const auto p = parameters.as<CumsumParams>();
+  const auto p = parameters.as<tflite_abi::CumsumParams>();
   return options(BuiltinOptions::CumsumOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateCumsumOptions(builder, p.isExclusive, p.isReverse);
   });
@@ -318,7 +318,7 @@ Options readCumsum(const Parameters& parameters) {
 
 template <BuiltinOptions kType, typename Builder>
 Options readResize(const Parameters& parameters) {
-  const auto p = parameters.as<ResizeParams>();
+  const auto p = parameters.as<tflite_abi::ResizeParams>();
   return options(kType, [p](FlatBufferBuilder& builder) {
     Builder table(builder);
     table.add_align_corners(p.alignsCorners);
@@ -328,8 +328,8 @@ Options readResize(const Parameters& parameters) {
 }
 
 std::vector<int32_t> dimensionsOf(const Parameters& parameters) {
-  const auto p = parameters.as<DimensionsParams>();
-  return {p.values, p.values + std::clamp(p.count, 0, kMostParamDimensions)};
+  const auto p = parameters.as<tflite_abi::DimensionsParams>();
+  return {p.values, p.values + std::clamp(p.count, 0, tflite_abi::kMostParamDimensions)};
 }
 
 Options readReshape(const Parameters& parameters) {
@@ -347,32 +347,32 @@ Options readSqueeze(const Parameters& parameters) {
 }
 
 Options readConcatenation(const Parameters& parameters) {
-  const auto p = parameters.as<ConcatenationParams>();
+  const auto p = parameters.as<tflite_abi::ConcatenationParams>();
   return options(BuiltinOptions::ConcatenationOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateConcatenationOptions(builder, p.axis, activation(p.activation));
   });
 }
 
 Options readPack(const Parameters& parameters) {
-  const auto p = parameters.as<PackParams>();
+  const auto p = parameters.as<tflite_abi::PackParams>();
   return options(BuiltinOptions::PackOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreatePackOptions(builder, p.count, p.axis);
   });
 }
 
 Options readUnpack(const Parameters& parameters) {
-  const auto p = parameters.as<PackParams>();
+  const auto p = parameters.as<tflite_abi::PackParams>();
   return options(BuiltinOptions::UnpackOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateUnpackOptions(builder, p.count, p.axis);
   });
 }
 
 Options readStridedSlice(const Parameters& parameters) {
-  StridedSliceParamsV8 p{};
+  tflite_abi::StridedSliceParamsV8 p{};
   if (parameters.version >= 8)
-    p = parameters.as<StridedSliceParamsV8>();
+    p = parameters.as<tflite_abi::StridedSliceParamsV8>();
   else
-    p.first = parameters.as<StridedSliceParams>();
+    p.first = parameters.as<tflite_abi::StridedSliceParams>();
   return options(BuiltinOptions::StridedSliceOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateStridedSliceOptions(builder, p.first.beginMask, p.first.endMask,
                                              p.first.ellipsisMask, p.first.newAxisMask,
@@ -381,7 +381,7 @@ Options readStridedSlice(const Parameters& parameters) {
 }
 
 Options readReverseSequence(const Parameters& parameters) {
-  const auto p = parameters.as<ReverseSequenceParams>();
+  const auto p = parameters.as<tflite_abi::ReverseSequenceParams>();
   return options(BuiltinOptions::ReverseSequenceOptions, [p](FlatBufferBuilder& builder) {
     return schema::CreateReverseSequenceOptions(builder, p.sequenceDimension, p.batchDimension);
   });
@@ -562,7 +562,7 @@ bool isKnownCustomOperation(const std::string& name) {
 // has its decomposition; here there is none, so the reader refuses it.
 std::optional<SourceNode> readComposite(const TfLiteNode& node, SourceNode read) {
   if (node.builtin_data == nullptr) return std::nullopt;
-  const auto p = Parameters{node.builtin_data, read.version}.as<CompositeParams>();
+  const auto p = Parameters{node.builtin_data, read.version}.as<tflite_abi::CompositeParams>();
   if (p.name == nullptr) return std::nullopt;
   std::vector<uint8_t> attributes;
   if (p.attributes != nullptr) attributes.assign(p.attributes, p.attributes + p.attributeBytes);

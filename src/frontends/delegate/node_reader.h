@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "frontends/delegate/partition_source.h"
-#include "frontends/delegate/tflite_abi.h"
+#include "tflite_abi/structures.h"
 
 namespace hearth::delegate {
 

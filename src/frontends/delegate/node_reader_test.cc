@@ -7,9 +7,9 @@
 #include <set>
 #include <string_view>
 
-#include "frontends/delegate/builtin_params.h"
 #include "frontends/delegate/testing/fake_runtime.h"
 #include "frontends/tflite/translators/translators.h"
+#include "tflite_abi/builtin_params.h"
 
 namespace hearth::delegate {
 namespace {
@@ -68,8 +68,8 @@ TEST(NodeReader, KnowsTheOperationsOfFiles) {
 }
 
 TEST(NodeReader, ConvolutionsAndPools) {
-  const auto conv =
-      optionsOf<schema::Conv2DOptions>(BuiltinOperator::CONV_2D, ConvParams{2, 3, 4, 1, 5, 6});
+  const auto conv = optionsOf<schema::Conv2DOptions>(BuiltinOperator::CONV_2D,
+                                                     tflite_abi::ConvParams{2, 3, 4, 1, 5, 6});
   ASSERT_NE(conv, nullptr);
   EXPECT_EQ(conv->padding, schema::Padding::VALID);
   EXPECT_EQ(conv->stride_w, 3);
@@ -78,22 +78,22 @@ TEST(NodeReader, ConvolutionsAndPools) {
   EXPECT_EQ(conv->dilation_w_factor, 5);
   EXPECT_EQ(conv->dilation_h_factor, 6);
   const auto depthwise = optionsOf<schema::DepthwiseConv2DOptions>(
-      BuiltinOperator::DEPTHWISE_CONV_2D, DepthwiseConvParams{1, 2, 3, 4, 3, 5, 6});
+      BuiltinOperator::DEPTHWISE_CONV_2D, tflite_abi::DepthwiseConvParams{1, 2, 3, 4, 3, 5, 6});
   ASSERT_NE(depthwise, nullptr);
   EXPECT_EQ(depthwise->padding, schema::Padding::SAME);
   EXPECT_EQ(depthwise->depth_multiplier, 4);
   EXPECT_EQ(depthwise->fused_activation_function, schema::ActivationFunctionType::RELU6);
   EXPECT_EQ(depthwise->dilation_h_factor, 6);
-  const auto conv3d = optionsOf<schema::Conv3DOptions>(BuiltinOperator::CONV_3D,
-                                                       Conv3dParams{1, 2, 3, 4, 5, 6, 7, 1});
+  const auto conv3d = optionsOf<schema::Conv3DOptions>(
+      BuiltinOperator::CONV_3D, tflite_abi::Conv3dParams{1, 2, 3, 4, 5, 6, 7, 1});
   ASSERT_NE(conv3d, nullptr);
   EXPECT_EQ(conv3d->stride_w, 2);
   EXPECT_EQ(conv3d->stride_h, 3);
   EXPECT_EQ(conv3d->stride_d, 4);
   EXPECT_EQ(conv3d->dilation_w_factor, 5);
   EXPECT_EQ(conv3d->dilation_d_factor, 7);
-  const auto pool =
-      optionsOf<schema::Pool2DOptions>(BuiltinOperator::MAX_POOL_2D, PoolParams{1, 2, 3, 4, 5, 0});
+  const auto pool = optionsOf<schema::Pool2DOptions>(BuiltinOperator::MAX_POOL_2D,
+                                                     tflite_abi::PoolParams{1, 2, 3, 4, 5, 0});
   ASSERT_NE(pool, nullptr);
   EXPECT_EQ(pool->filter_width, 4);
   EXPECT_EQ(pool->filter_height, 5);
@@ -101,14 +101,14 @@ TEST(NodeReader, ConvolutionsAndPools) {
 
 TEST(NodeReader, NewFieldsCountFromTheirVersionOn) {
   // Memory after the parameters of a version may hold anything.
-  const TransposeConvParamsV4 conv{{1, 2, 3}, 1};
+  const tflite_abi::TransposeConvParamsV4 conv{{1, 2, 3}, 1};
   EXPECT_EQ(optionsOf<schema::TransposeConvOptions>(BuiltinOperator::TRANSPOSE_CONV, conv, 3)
                 ->fused_activation_function,
             schema::ActivationFunctionType::NONE);
   EXPECT_EQ(optionsOf<schema::TransposeConvOptions>(BuiltinOperator::TRANSPOSE_CONV, conv, 4)
                 ->fused_activation_function,
             schema::ActivationFunctionType::RELU);
-  const SequenceLstmParamsV4 lstm{4, 1.0f, 2.0f, true, true, true};
+  const tflite_abi::SequenceLstmParamsV4 lstm{4, 1.0f, 2.0f, true, true, true};
   for (const int32_t version : {3, 4}) {
     const auto read = optionsOf<schema::UnidirectionalSequenceLSTMOptions>(
         BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_LSTM, lstm, version);
@@ -118,7 +118,7 @@ TEST(NodeReader, NewFieldsCountFromTheirVersionOn) {
     EXPECT_TRUE(read->time_major);
     EXPECT_EQ(read->diagonal_recurrent_tensors, version == 4);
   }
-  const StridedSliceParamsV8 slice{{1, 2, 3, 4, 5}, true};
+  const tflite_abi::StridedSliceParamsV8 slice{{1, 2, 3, 4, 5}, true};
   for (const int32_t version : {7, 8}) {
     const auto read =
         optionsOf<schema::StridedSliceOptions>(BuiltinOperator::STRIDED_SLICE, slice, version);
@@ -130,7 +130,7 @@ TEST(NodeReader, NewFieldsCountFromTheirVersionOn) {
 }
 
 TEST(NodeReader, ListsAreBounded) {
-  DimensionsParams params{{1, 2, 3, 4, 5, 6, 7, 8}, 3};
+  tflite_abi::DimensionsParams params{{1, 2, 3, 4, 5, 6, 7, 8}, 3};
   EXPECT_EQ(optionsOf<schema::ReshapeOptions>(BuiltinOperator::RESHAPE, params)->new_shape,
             (std::vector<int32_t>{1, 2, 3}));
   params.count = 1000;
@@ -141,29 +141,34 @@ TEST(NodeReader, ListsAreBounded) {
       optionsOf<schema::ReshapeOptions>(BuiltinOperator::RESHAPE, params)->new_shape.empty());
   const float boundaries[] = {1.5f, 2.5f};
   EXPECT_EQ(optionsOf<schema::BucketizeOptions>(BuiltinOperator::BUCKETIZE,
-                                                BucketizeParams{2, boundaries})
+                                                tflite_abi::BucketizeParams{2, boundaries})
                 ->boundaries,
             (std::vector<float>{1.5f, 2.5f}));
-  EXPECT_TRUE(
-      optionsOf<schema::BucketizeOptions>(BuiltinOperator::BUCKETIZE, BucketizeParams{2, nullptr})
-          ->boundaries.empty());
+  EXPECT_TRUE(optionsOf<schema::BucketizeOptions>(BuiltinOperator::BUCKETIZE,
+                                                  tflite_abi::BucketizeParams{2, nullptr})
+                  ->boundaries.empty());
 }
 
 TEST(NodeReader, Enumerations) {
-  EXPECT_EQ(optionsOf<schema::MirrorPadOptions>(BuiltinOperator::MIRROR_PAD, IntParams{2})->mode,
-            schema::MirrorPadMode::SYMMETRIC);
   EXPECT_EQ(
-      optionsOf<schema::LSHProjectionOptions>(BuiltinOperator::LSH_PROJECTION, IntParams{2})->type,
-      schema::LSHProjectionType::DENSE);
-  EXPECT_EQ(optionsOf<schema::UniqueOptions>(BuiltinOperator::UNIQUE, IntParams{4})->idx_out_type,
+      optionsOf<schema::MirrorPadOptions>(BuiltinOperator::MIRROR_PAD, tflite_abi::IntParams{2})
+          ->mode,
+      schema::MirrorPadMode::SYMMETRIC);
+  EXPECT_EQ(optionsOf<schema::LSHProjectionOptions>(BuiltinOperator::LSH_PROJECTION,
+                                                    tflite_abi::IntParams{2})
+                ->type,
+            schema::LSHProjectionType::DENSE);
+  EXPECT_EQ(optionsOf<schema::UniqueOptions>(BuiltinOperator::UNIQUE, tflite_abi::IntParams{4})
+                ->idx_out_type,
             schema::TensorType::INT64);
-  EXPECT_EQ(optionsOf<schema::LSTMOptions>(BuiltinOperator::LSTM, LstmParams{4, 1, 2, 1, false})
+  EXPECT_EQ(optionsOf<schema::LSTMOptions>(BuiltinOperator::LSTM,
+                                           tflite_abi::LstmParams{4, 1, 2, 1, false})
                 ->kernel_type,
             schema::LSTMKernelType::BASIC);
   // No others, though the numbers of files have 8 bits.
   const auto convOf = [](int32_t padding, int32_t activation) {
-    return optionsOf<schema::Conv2DOptions>(BuiltinOperator::CONV_2D,
-                                            ConvParams{padding, 1, 1, activation, 1, 1});
+    return optionsOf<schema::Conv2DOptions>(
+        BuiltinOperator::CONV_2D, tflite_abi::ConvParams{padding, 1, 1, activation, 1, 1});
   };
   for (const int32_t wrong : {257, 1 << 30, -300}) {
     EXPECT_EQ(schema::EnumNamePadding(convOf(wrong, 0)->padding), std::string_view());
@@ -192,7 +197,7 @@ TEST(NodeReader, IncompleteNodesStayWithTheRuntime) {
 // here.
 TEST(NodeReader, CompositesHaveNoDecomposition) {
   const std::vector<uint8_t> attributes = {7, 8, 9};
-  CompositeParams params{"odml.rms_norm", 5, 2, attributes.data(), attributes.size()};
+  tflite_abi::CompositeParams params{"odml.rms_norm", 5, 2, attributes.data(), attributes.size()};
   TfLiteNode node{};
   TfLiteRegistration registration{};
   registration.builtin_code = static_cast<int32_t>(BuiltinOperator::STABLEHLO_COMPOSITE);

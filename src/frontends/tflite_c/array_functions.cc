@@ -6,7 +6,8 @@
 #include <new>
 
 #include "frontends/tflite_c/declarations.h"
-#include "frontends/tflite_c/tensor_type.h"
+#include "tflite_abi/tensor_type.h"
+#include "tflite_abi/tensors.h"
 
 namespace {
 
@@ -79,30 +80,15 @@ void TfLiteFloatArrayFree(TfLiteFloatArray* array) {
 }
 
 const char* TfLiteTypeGetName(TfLiteType type) {
-  return hearth::tflite_c::typeName(type);
+  return hearth::tflite_abi::typeName(type);
 }
 
 void TfLiteQuantizationFree(TfLiteQuantization* quantization) {
-  if (quantization == nullptr) return;
-  if (quantization->type == kTfLiteAffineQuantization && quantization->params != nullptr) {
-    const auto* const affine = static_cast<TfLiteAffineQuantization*>(quantization->params);
-    std::free(affine->scale);
-    std::free(affine->zero_point);
-  }
-  std::free(quantization->params);
-  *quantization = {kTfLiteNoQuantization, nullptr};
+  hearth::tflite_abi::freeQuantization(quantization);
 }
 
 void TfLiteSparsityFree(TfLiteSparsity* sparsity) {
-  if (sparsity == nullptr) return;
-  std::free(sparsity->traversal_order);
-  std::free(sparsity->block_map);
-  for (int32_t i = 0; sparsity->dim_metadata != nullptr && i < sparsity->dim_metadata_size; ++i) {
-    std::free(sparsity->dim_metadata[i].array_segments);
-    std::free(sparsity->dim_metadata[i].array_indices);
-  }
-  std::free(sparsity->dim_metadata);
-  std::free(sparsity);
+  hearth::tflite_abi::freeSparsity(sparsity);
 }
 
 }  // extern "C"

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "frontends/delegate/tflite_abi.h"
+#include "tflite_abi/structures.h"
 
 extern "C" {
 
@@ -20,19 +20,12 @@ struct TfLiteOperator;
 struct TfLiteOpaqueTensorBuilder;
 struct TfLiteBackendBuffer;
 struct TfLiteSynchronization;
-struct TfLiteAsyncKernel;
 struct TfLiteXNNPackDelegateWeightsCache;
 struct TfLiteTelemetryProfilerStruct;
 struct TfLiteTelemetryInterpreterSettings;
 struct TfLiteTelemetryConversionMetadata;
 struct TfLiteTelemetrySubgraphInfo;
 struct TfLiteTelemetryGpuDelegateSettings;
-
-// What programs see of a structure above through functions only.
-using TfLiteOpaqueContext = TfLiteContext;
-using TfLiteOpaqueNode = TfLiteNode;
-using TfLiteOpaqueTensor = TfLiteTensor;
-using TfLiteOpaqueDelegate = TfLiteDelegate;
 
 enum TfLiteAllocationStrategy : int32_t {
   kTfLiteAllocationStrategyUnknown = 0,
@@ -87,18 +80,6 @@ struct TfLiteNnapiDelegateOptions {
   void* nnapi_support_library_handle;
 };
 
-struct TfLiteOpaqueDelegateBuilder {
-  void* data;
-  TfLiteStatus (*Prepare)(TfLiteOpaqueContext* context, TfLiteOpaqueDelegate* delegate, void* data);
-  TfLiteStatus (*CopyFromBufferHandle)(TfLiteOpaqueContext* context, TfLiteOpaqueDelegate* delegate,
-                                       void* data, int32_t handle, TfLiteOpaqueTensor* tensor);
-  TfLiteStatus (*CopyToBufferHandle)(TfLiteOpaqueContext* context, TfLiteOpaqueDelegate* delegate,
-                                     void* data, int32_t handle, TfLiteOpaqueTensor* tensor);
-  void (*FreeBufferHandle)(TfLiteOpaqueContext* context, TfLiteOpaqueDelegate* delegate, void* data,
-                           int32_t* handle);
-  int64_t flags;
-};
-
 using TfLiteReporter = void (*)(void* user_data, const char* format, va_list arguments);
 using TfLiteFindBuiltinOp = const TfLiteRegistration* (*)(void* user_data, int32_t op, int version);
 using TfLiteFindCustomOp = const TfLiteRegistration* (*)(void* user_data, const char* op,
@@ -106,21 +87,6 @@ using TfLiteFindCustomOp = const TfLiteRegistration* (*)(void* user_data, const 
 using TfLiteFindBuiltinOperator = const TfLiteOperator* (*)(void* user_data, int op, int version);
 using TfLiteFindCustomOperator = const TfLiteOperator* (*)(void* user_data, const char* op,
                                                            int version);
-using TfLiteOperatorInit = void* (*)(TfLiteOpaqueContext* context, const char* buffer,
-                                     size_t length);
-using TfLiteOperatorInitWithData = void* (*)(void* user_data, TfLiteOpaqueContext* context,
-                                             const char* buffer, size_t length);
-using TfLiteOperatorFree = void (*)(TfLiteOpaqueContext* context, void* data);
-using TfLiteOperatorFreeWithData = void (*)(void* user_data, TfLiteOpaqueContext* context,
-                                            void* data);
-using TfLiteOperatorStep = TfLiteStatus (*)(TfLiteOpaqueContext* context, TfLiteOpaqueNode* node);
-using TfLiteOperatorStepWithData = TfLiteStatus (*)(void* user_data, TfLiteOpaqueContext* context,
-                                                    TfLiteOpaqueNode* node);
-using TfLiteOperatorKernel = TfLiteAsyncKernel* (*)(TfLiteOpaqueContext* context,
-                                                    TfLiteOpaqueNode* node);
-using TfLiteOperatorKernelWithData = TfLiteAsyncKernel* (*)(void* user_data,
-                                                            TfLiteOpaqueContext* context,
-                                                            TfLiteOpaqueNode* node);
 
 // --- Versions ---
 

@@ -16,10 +16,10 @@
 #include "frontends/delegate/delegate_options.h"
 #include "frontends/tflite/model_file.h"
 #include "frontends/tflite_c/declarations.h"
-#include "frontends/tflite_c/operator.h"
 #include "frontends/tflite_c/program_resolver.h"
 #include "frontends/tflite_c/reporter.h"
 #include "frontends/tflite_c/subgraph_runner.h"
+#include "tflite_abi/operator.h"
 
 struct TfLiteModel {
   std::shared_ptr<const hearth::tflite::ModelFile> file;

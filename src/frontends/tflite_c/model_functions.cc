@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 #include "frontends/tflite_c/interpreter.h"
-#include "frontends/tflite_c/program_context.h"
 #include "memory/constant_pool.h"
 #include "runtime/device_manager.h"
+#include "tflite_abi/context.h"
 
 using hearth::ErrorCode;
 using hearth::fail;
@@ -148,7 +148,7 @@ void TfLiteInterpreterOptionsAddBuiltinOp(TfLiteInterpreterOptions* options, int
                                           int32_t min_version, int32_t max_version) {
   if (options == nullptr || registration == nullptr) return;
   guarded(options->reporter, [&] {
-    TfLiteOperator custom = hearth::tflite_c::operatorOf(*registration);
+    TfLiteOperator custom = hearth::tflite_abi::operatorOf(*registration);
     custom.builtinCode = op;
     options->builtins.push_back({std::move(custom), min_version, max_version});
   });

@@ -6,8 +6,8 @@
 #include <new>
 #include <type_traits>
 
-#include "frontends/delegate/builtin_params.h"
-#include "frontends/tflite_c/tensor_type.h"
+#include "tflite_abi/builtin_params.h"
+#include "tflite_abi/tensor_type.h"
 #include "tflite_schema_generated.h"
 
 namespace hearth::tflite_c {
@@ -22,15 +22,15 @@ constexpr size_t kParameterBytes = 256;
 
 // Structures of which the delegate reads less, or nothing.
 struct BiasedConvParams {
-  delegate::ConvParams first;
+  tflite_abi::ConvParams first;
   int32_t biasType;
 };
 struct BiasedFullyConnectedParams {
-  delegate::FullyConnectedParams first;
+  tflite_abi::FullyConnectedParams first;
   int32_t biasType;
 };
 struct BiasedTransposeConvParams {
-  delegate::TransposeConvParamsV4 first;
+  tflite_abi::TransposeConvParamsV4 first;
   int32_t biasType;
 };
 struct ScaledActivationParams {
@@ -82,18 +82,18 @@ int32_t number(Enumeration value) {
 }
 
 int32_t typeNumber(schema::TensorType type) {
-  return number(typeOfFile(number(type)));
+  return number(tflite_abi::typeOfFile(number(type)));
 }
 
 const char* textOf(const flatbuffers::String* text) {
   return text == nullptr ? "" : text->c_str();
 }
 
-delegate::DimensionsParams dimensions(const flatbuffers::Vector<int32_t>* list) {
-  delegate::DimensionsParams params{};
+tflite_abi::DimensionsParams dimensions(const flatbuffers::Vector<int32_t>* list) {
+  tflite_abi::DimensionsParams params{};
   if (list == nullptr) return params;
   params.count = static_cast<int32_t>(
-      std::min<uint32_t>(list->size(), static_cast<uint32_t>(delegate::kMostParamDimensions)));
+      std::min<uint32_t>(list->size(), static_cast<uint32_t>(tflite_abi::kMostParamDimensions)));
   std::copy_n(list->begin(), params.count, params.values);
   return params;
 }
@@ -110,7 +110,7 @@ NodeParameters convolution(const Operator& source) {
 
 NodeParameters depthwiseConvolution(const Operator& source) {
   const auto& o = optionsOf<schema::DepthwiseConv2DOptions>(source);
-  return make(delegate::DepthwiseConvParams{
+  return make(tflite_abi::DepthwiseConvParams{
       oneMore(o.padding()), o.stride_w(), o.stride_h(), o.depth_multiplier(),
       number(o.fused_activation_function()), o.dilation_w_factor(), o.dilation_h_factor()});
 }
@@ -124,16 +124,16 @@ NodeParameters transposedConvolution(const Operator& source) {
 
 NodeParameters convolution3d(const Operator& source) {
   const auto& o = optionsOf<schema::Conv3DOptions>(source);
-  return make(delegate::Conv3dParams{oneMore(o.padding()), o.stride_w(), o.stride_h(), o.stride_d(),
-                                     o.dilation_w_factor(), o.dilation_h_factor(),
-                                     o.dilation_d_factor(), number(o.fused_activation_function())});
+  return make(tflite_abi::Conv3dParams{
+      oneMore(o.padding()), o.stride_w(), o.stride_h(), o.stride_d(), o.dilation_w_factor(),
+      o.dilation_h_factor(), o.dilation_d_factor(), number(o.fused_activation_function())});
 }
 
 NodeParameters pooling(const Operator& source) {
   const auto& o = optionsOf<schema::Pool2DOptions>(source);
-  return make(delegate::PoolParams{oneMore(o.padding()), o.stride_w(), o.stride_h(),
-                                   o.filter_width(), o.filter_height(),
-                                   number(o.fused_activation_function())});
+  return make(tflite_abi::PoolParams{oneMore(o.padding()), o.stride_w(), o.stride_h(),
+                                     o.filter_width(), o.filter_height(),
+                                     number(o.fused_activation_function())});
 }
 
 NodeParameters fullyConnected(const Operator& source) {
@@ -154,97 +154,97 @@ NodeParameters scaledActivation(const Operator& source) {
 template <typename Table>
 NodeParameters activation(const Operator& source) {
   return make(
-      delegate::ActivationParams{number(optionsOf<Table>(source).fused_activation_function())});
+      tflite_abi::ActivationParams{number(optionsOf<Table>(source).fused_activation_function())});
 }
 
 NodeParameters responseNormalization(const Operator& source) {
   const auto& o = optionsOf<schema::LocalResponseNormalizationOptions>(source);
   return make(
-      delegate::LocalResponseNormalizationParams{o.radius(), o.bias(), o.alpha(), o.beta()});
+      tflite_abi::LocalResponseNormalizationParams{o.radius(), o.bias(), o.alpha(), o.beta()});
 }
 
 NodeParameters lstm(const Operator& source) {
   const auto& o = optionsOf<schema::LSTMOptions>(source);
-  return make(delegate::LstmParams{number(o.fused_activation_function()), o.cell_clip(),
-                                   o.proj_clip(), number(o.kernel_type()),
-                                   o.asymmetric_quantize_inputs()});
+  return make(tflite_abi::LstmParams{number(o.fused_activation_function()), o.cell_clip(),
+                                     o.proj_clip(), number(o.kernel_type()),
+                                     o.asymmetric_quantize_inputs()});
 }
 
 NodeParameters sequenceLstm(const Operator& source) {
   const auto& o = optionsOf<schema::UnidirectionalSequenceLSTMOptions>(source);
-  return make(delegate::SequenceLstmParamsV4{
+  return make(tflite_abi::SequenceLstmParamsV4{
       number(o.fused_activation_function()), o.cell_clip(), o.proj_clip(), o.time_major(),
       o.asymmetric_quantize_inputs(), o.diagonal_recurrent_tensors()});
 }
 
 NodeParameters bidirectionalLstm(const Operator& source) {
   const auto& o = optionsOf<schema::BidirectionalSequenceLSTMOptions>(source);
-  return make(delegate::BidirectionalLstmParams{number(o.fused_activation_function()),
-                                                o.cell_clip(), o.proj_clip(), o.merge_outputs(),
-                                                o.time_major(), o.asymmetric_quantize_inputs()});
+  return make(tflite_abi::BidirectionalLstmParams{number(o.fused_activation_function()),
+                                                  o.cell_clip(), o.proj_clip(), o.merge_outputs(),
+                                                  o.time_major(), o.asymmetric_quantize_inputs()});
 }
 
 NodeParameters svdf(const Operator& source) {
   const auto& o = optionsOf<schema::SVDFOptions>(source);
-  return make(delegate::SvdfParams{o.rank(), number(o.fused_activation_function()),
-                                   o.asymmetric_quantize_inputs()});
+  return make(tflite_abi::SvdfParams{o.rank(), number(o.fused_activation_function()),
+                                     o.asymmetric_quantize_inputs()});
 }
 
 NodeParameters rnn(const Operator& source) {
   const auto& o = optionsOf<schema::RNNOptions>(source);
   return make(
-      delegate::RnnParams{number(o.fused_activation_function()), o.asymmetric_quantize_inputs()});
+      tflite_abi::RnnParams{number(o.fused_activation_function()), o.asymmetric_quantize_inputs()});
 }
 
 NodeParameters sequenceRnn(const Operator& source) {
   const auto& o = optionsOf<schema::SequenceRNNOptions>(source);
-  return make(delegate::SequenceRnnParams{o.time_major(), number(o.fused_activation_function()),
-                                          o.asymmetric_quantize_inputs()});
+  return make(tflite_abi::SequenceRnnParams{o.time_major(), number(o.fused_activation_function()),
+                                            o.asymmetric_quantize_inputs()});
 }
 
 NodeParameters bidirectionalRnn(const Operator& source) {
   const auto& o = optionsOf<schema::BidirectionalSequenceRNNOptions>(source);
-  return make(delegate::BidirectionalRnnParams{o.time_major(),
-                                               number(o.fused_activation_function()),
-                                               o.merge_outputs(), o.asymmetric_quantize_inputs()});
+  return make(
+      tflite_abi::BidirectionalRnnParams{o.time_major(), number(o.fused_activation_function()),
+                                         o.merge_outputs(), o.asymmetric_quantize_inputs()});
 }
 
 template <typename Table>
 NodeParameters resizing(const Operator& source) {
   const auto& o = optionsOf<Table>(source);
-  return make(delegate::ResizeParams{o.align_corners(), o.half_pixel_centers()});
+  return make(tflite_abi::ResizeParams{o.align_corners(), o.half_pixel_centers()});
 }
 
 NodeParameters reduction(const Operator& source) {
-  return make(delegate::ReducerParams{optionsOf<schema::ReducerOptions>(source).keep_dims()});
+  return make(tflite_abi::ReducerParams{optionsOf<schema::ReducerOptions>(source).keep_dims()});
 }
 
 NodeParameters stridedSlice(const Operator& source) {
   const auto& o = optionsOf<schema::StridedSliceOptions>(source);
-  return make(delegate::StridedSliceParamsV8{
+  return make(tflite_abi::StridedSliceParamsV8{
       {o.begin_mask(), o.end_mask(), o.ellipsis_mask(), o.new_axis_mask(), o.shrink_axis_mask()},
       o.offset()});
 }
 
 NodeParameters concatenation(const Operator& source) {
   const auto& o = optionsOf<schema::ConcatenationOptions>(source);
-  return make(delegate::ConcatenationParams{o.axis(), number(o.fused_activation_function())});
+  return make(tflite_abi::ConcatenationParams{o.axis(), number(o.fused_activation_function())});
 }
 
 NodeParameters bucketize(const Operator& source) {
   const auto* const list = optionsOf<schema::BucketizeOptions>(source).boundaries();
-  if (list == nullptr) return make(delegate::BucketizeParams{});
-  return make(delegate::BucketizeParams{static_cast<int32_t>(list->size()), list->data()});
+  if (list == nullptr) return make(tflite_abi::BucketizeParams{});
+  return make(tflite_abi::BucketizeParams{static_cast<int32_t>(list->size()), list->data()});
 }
 
 NodeParameters composite(const Operator& source) {
   const auto* const o = source.builtin_options_2_as_StableHLOCompositeOptions();
-  if (o == nullptr) return make(delegate::CompositeParams{"", 0, 0, nullptr, 0});
+  if (o == nullptr) return make(tflite_abi::CompositeParams{"", 0, 0, nullptr, 0});
   const auto* const attributes = o->composite_attributes();
-  return make(delegate::CompositeParams{textOf(o->name()), o->decomposition_subgraph_index(),
-                                        o->version(),
-                                        attributes == nullptr ? nullptr : attributes->data(),
-                                        attributes == nullptr ? 0 : attributes->size()});
+  return make(tflite_abi::CompositeParams{textOf(o->name()), o->decomposition_subgraph_index(),
+                                          o->version(),
+                                          attributes == nullptr ? nullptr : attributes->data(),
+                                          attributes == nullptr ? 0 : attributes->size()});
 }
 
 }  // namespace
@@ -280,11 +280,11 @@ NodeParameters nodeParameters(const tflite::FileOperator& file) {
     case BuiltinOperator::LOCAL_RESPONSE_NORMALIZATION:
       return responseNormalization(source);
     case BuiltinOperator::SOFTMAX:
-      return make(delegate::FloatParams{optionsOf<schema::SoftmaxOptions>(source).beta()});
+      return make(tflite_abi::FloatParams{optionsOf<schema::SoftmaxOptions>(source).beta()});
     case BuiltinOperator::LEAKY_RELU:
-      return make(delegate::FloatParams{optionsOf<schema::LeakyReluOptions>(source).alpha()});
+      return make(tflite_abi::FloatParams{optionsOf<schema::LeakyReluOptions>(source).alpha()});
     case BuiltinOperator::GELU:
-      return make(delegate::GeluParams{optionsOf<schema::GeluOptions>(source).approximate()});
+      return make(tflite_abi::GeluParams{optionsOf<schema::GeluOptions>(source).approximate()});
     case BuiltinOperator::LSTM:
       return lstm(source);
     case BuiltinOperator::UNIDIRECTIONAL_SEQUENCE_LSTM:
@@ -325,57 +325,60 @@ NodeParameters nodeParameters(const tflite::FileOperator& file) {
       return composite(source);
     case BuiltinOperator::PACK: {
       const auto& o = optionsOf<schema::PackOptions>(source);
-      return make(delegate::PackParams{o.values_count(), o.axis()});
+      return make(tflite_abi::PackParams{o.values_count(), o.axis()});
     }
     case BuiltinOperator::UNPACK: {
       const auto& o = optionsOf<schema::UnpackOptions>(source);
-      return make(delegate::PackParams{o.num(), o.axis()});
+      return make(tflite_abi::PackParams{o.num(), o.axis()});
     }
     case BuiltinOperator::GATHER: {
       const auto& o = optionsOf<schema::GatherOptions>(source);
-      return make(delegate::GatherParams{o.axis(), o.batch_dims()});
+      return make(tflite_abi::GatherParams{o.axis(), o.batch_dims()});
     }
     case BuiltinOperator::BATCH_MATMUL: {
       const auto& o = optionsOf<schema::BatchMatMulOptions>(source);
       return make(
-          delegate::BatchMatMulParams{o.adj_x(), o.adj_y(), o.asymmetric_quantize_inputs()});
+          tflite_abi::BatchMatMulParams{o.adj_x(), o.adj_y(), o.asymmetric_quantize_inputs()});
     }
     case BuiltinOperator::CUMSUM: {
       const auto& o = optionsOf<schema::CumsumOptions>(source);
-      return make(delegate::CumsumParams{o.exclusive(), o.reverse()});
+      return make(tflite_abi::CumsumParams{o.exclusive(), o.reverse()});
     }
     case BuiltinOperator::REVERSE_SEQUENCE: {
       const auto& o = optionsOf<schema::ReverseSequenceOptions>(source);
-      return make(delegate::ReverseSequenceParams{o.seq_dim(), o.batch_dim()});
+      return make(tflite_abi::ReverseSequenceParams{o.seq_dim(), o.batch_dim()});
     }
     case BuiltinOperator::CAST: {
       const auto& o = optionsOf<schema::CastOptions>(source);
       return make(CastParams{typeNumber(o.in_data_type()), typeNumber(o.out_data_type())});
     }
     case BuiltinOperator::ARG_MAX:
-      return make(
-          delegate::IntParams{typeNumber(optionsOf<schema::ArgMaxOptions>(source).output_type())});
+      return make(tflite_abi::IntParams{
+          typeNumber(optionsOf<schema::ArgMaxOptions>(source).output_type())});
     case BuiltinOperator::ARG_MIN:
-      return make(
-          delegate::IntParams{typeNumber(optionsOf<schema::ArgMinOptions>(source).output_type())});
+      return make(tflite_abi::IntParams{
+          typeNumber(optionsOf<schema::ArgMinOptions>(source).output_type())});
     case BuiltinOperator::UNIQUE:
-      return make(
-          delegate::IntParams{typeNumber(optionsOf<schema::UniqueOptions>(source).idx_out_type())});
+      return make(tflite_abi::IntParams{
+          typeNumber(optionsOf<schema::UniqueOptions>(source).idx_out_type())});
     case BuiltinOperator::ONE_HOT:
-      return make(delegate::IntParams{optionsOf<schema::OneHotOptions>(source).axis()});
+      return make(tflite_abi::IntParams{optionsOf<schema::OneHotOptions>(source).axis()});
     case BuiltinOperator::SPLIT:
-      return make(delegate::IntParams{optionsOf<schema::SplitOptions>(source).num_splits()});
+      return make(tflite_abi::IntParams{optionsOf<schema::SplitOptions>(source).num_splits()});
     case BuiltinOperator::SPLIT_V:
-      return make(delegate::IntParams{optionsOf<schema::SplitVOptions>(source).num_splits()});
+      return make(tflite_abi::IntParams{optionsOf<schema::SplitVOptions>(source).num_splits()});
     case BuiltinOperator::SPACE_TO_DEPTH:
-      return make(delegate::IntParams{optionsOf<schema::SpaceToDepthOptions>(source).block_size()});
+      return make(
+          tflite_abi::IntParams{optionsOf<schema::SpaceToDepthOptions>(source).block_size()});
     case BuiltinOperator::DEPTH_TO_SPACE:
-      return make(delegate::IntParams{optionsOf<schema::DepthToSpaceOptions>(source).block_size()});
+      return make(
+          tflite_abi::IntParams{optionsOf<schema::DepthToSpaceOptions>(source).block_size()});
     case BuiltinOperator::LSH_PROJECTION:
       return make(
-          delegate::IntParams{number(optionsOf<schema::LSHProjectionOptions>(source).type())});
+          tflite_abi::IntParams{number(optionsOf<schema::LSHProjectionOptions>(source).type())});
     case BuiltinOperator::MIRROR_PAD:
-      return make(delegate::IntParams{oneMore(optionsOf<schema::MirrorPadOptions>(source).mode())});
+      return make(
+          tflite_abi::IntParams{oneMore(optionsOf<schema::MirrorPadOptions>(source).mode())});
     case BuiltinOperator::IF: {
       const auto& o = optionsOf<schema::IfOptions>(source);
       return make(SubgraphParams{o.then_subgraph_index(), o.else_subgraph_index()});
@@ -386,7 +389,7 @@ NodeParameters nodeParameters(const tflite::FileOperator& file) {
     }
     case BuiltinOperator::CALL_ONCE:
       return make(
-          delegate::IntParams{optionsOf<schema::CallOnceOptions>(source).init_subgraph_index()});
+          tflite_abi::IntParams{optionsOf<schema::CallOnceOptions>(source).init_subgraph_index()});
     case BuiltinOperator::VAR_HANDLE: {
       const auto& o = optionsOf<schema::VarHandleOptions>(source);
       return make(VarHandleParams{textOf(o.container()), textOf(o.shared_name())});

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdlib>
 #include <memory>
 
 #include "frontends/tflite/reader/file_operators.h"
+#include "tflite_abi/tensors.h"
 
 namespace hearth::tflite_c {
 
-struct FreeMemory {
-  void operator()(void* memory) const { std::free(memory); }
-};
-
 // What TfLiteNode::builtin_data points to: the operator's parameters in the structure that programs
 // know, followed by zeros, for programs whose version of the structure is longer.
-using NodeParameters = std::unique_ptr<void, FreeMemory>;
+using NodeParameters = std::unique_ptr<void, tflite_abi::FreeMemory>;
 
 // Null for an operator without parameters. Texts and lists in the structure lie in the file's
 // memory. Throws std::bad_alloc.

@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "base/caught.h"
-#include "frontends/tflite_c/operator.h"
-#include "frontends/tflite_c/program_context.h"
 #include "frontends/tflite_c/reporter.h"
 #include "frontends/tflite_c/tensor_table.h"
-#include "frontends/tflite_c/tensor_type.h"
+#include "tflite_abi/context.h"
+#include "tflite_abi/operator.h"
+#include "tflite_abi/tensor_type.h"
 
 namespace {
 
 using hearth::ErrorCode;
 using hearth::Result;
-using hearth::tflite_c::ProgramContext;
+using hearth::tflite_abi::Context;
 
 // Gives the list of a node's tensors; kTfLiteError where there is none.
 TfLiteStatus giveList(const TfLiteIntArray* list, const int** values, int* count) {
@@ -219,7 +219,7 @@ TfLiteStatus TfLiteOpaqueContextGetExecutionPlan(TfLiteOpaqueContext* context,
 TfLiteStatus TfLiteOpaqueContextGetNodeAndRegistration(TfLiteOpaqueContext* context, int index,
                                                        TfLiteOpaqueNode** node,
                                                        TfLiteOperator** registration) {
-  ProgramContext* const own = ProgramContext::of(context);
+  Context* const own = Context::of(context);
   return own == nullptr ? kTfLiteError : own->node(index, node, registration);
 }
 
@@ -228,7 +228,7 @@ TfLiteStatus TfLiteOpaqueContextReplaceNodeSubsetsWithDelegateKernels(
     TfLiteOpaqueContext* context, TfLiteOperator* registration, const TfLiteIntArray* nodes,
     TfLiteOpaqueDelegate* delegate) {
   const std::unique_ptr<TfLiteOperator> taken(registration);
-  ProgramContext* const own = ProgramContext::of(context);
+  Context* const own = Context::of(context);
   if (own == nullptr || registration == nullptr) return kTfLiteError;
   TfLiteStatus status = kTfLiteError;
   hearth::base::logged("A delegate's choice of nodes",
@@ -246,24 +246,24 @@ TfLiteOpaqueTensor* TfLiteOpaqueContextGetOpaqueTensor(const TfLiteOpaqueContext
 
 TfLiteStatus TfLiteOpaqueContextGetInputs(const TfLiteOpaqueContext* context, const int** inputs,
                                           int* count) {
-  const ProgramContext* const own = ProgramContext::of(context);
+  const Context* const own = Context::of(context);
   return giveVector(own == nullptr ? nullptr : own->inputs(), inputs, count);
 }
 
 TfLiteStatus TfLiteOpaqueContextGetOutputs(const TfLiteOpaqueContext* context, const int** outputs,
                                            int* count) {
-  const ProgramContext* const own = ProgramContext::of(context);
+  const Context* const own = Context::of(context);
   return giveVector(own == nullptr ? nullptr : own->outputs(), outputs, count);
 }
 
 TfLiteStatus TfLiteOpaqueContextGetVariables(const TfLiteOpaqueContext* context,
                                              const int** variables, int* count) {
-  const ProgramContext* const own = ProgramContext::of(context);
+  const Context* const own = Context::of(context);
   return giveVector(own == nullptr ? nullptr : own->variables(), variables, count);
 }
 
 size_t TfLiteOpaqueContextGetNumNodes(const TfLiteOpaqueContext* context) {
-  const ProgramContext* const own = ProgramContext::of(context);
+  const Context* const own = Context::of(context);
   return own == nullptr ? 0 : own->nodeCount();
 }
 
@@ -272,7 +272,7 @@ size_t TfLiteOpaqueContextGetNumTensors(const TfLiteOpaqueContext* context) {
 }
 
 const char* TfLiteOpaqueContextGetName(const TfLiteOpaqueContext* context) {
-  const ProgramContext* const own = ProgramContext::of(context);
+  const Context* const own = Context::of(context);
   return own == nullptr ? "" : own->name();
 }
 
@@ -310,7 +310,7 @@ TfLiteStatus TfLiteOpaqueContextGetNodeInitDataMmapInfo(const TfLiteOpaqueContex
 
 TfLiteStatus TfLiteOpaqueContextGetSizeOfType(TfLiteOpaqueContext* /*context*/, TfLiteType type,
                                               size_t* bytes) {
-  const uint32_t bits = hearth::tflite_c::elementBits(type);
+  const uint32_t bits = hearth::tflite_abi::elementBits(type);
   if (bytes == nullptr || bits == 0) return kTfLiteError;
   *bytes = (bits + 7) / 8;
   return kTfLiteOk;

@@ -15,10 +15,10 @@
 #include "base/immortal.h"
 #include "base/mutex.h"
 #include "frontends/tflite/model_file.h"
-#include "frontends/tflite_c/program_context.h"
 #include "frontends/tflite_c/tensor_table.h"
-#include "frontends/tflite_c/tensor_type.h"
 #include "ops/custom_operator.h"
+#include "tflite_abi/context.h"
+#include "tflite_abi/tensor_type.h"
 
 namespace hearth::tflite_c {
 namespace {
@@ -62,17 +62,17 @@ TfLiteType typeOf(OperandType type) {
 }
 
 // Calls of one operator's functions, with a context and a node that hold for this time only.
-class Frame final : public ProgramContext {
+class Frame final : public tflite_abi::Context {
  public:
   Frame(const ops::CustomCall& call, void* state) {
     for (const ops::Tensor& input : call.inputs) inputs_.push_back(add(input));
     for (const ops::Tensor& output : call.outputs) outputs_.push_back(add(output));
     context_.tensors_size = tensors_.size();
     context_.tensors = tensors_.data();
-    node_.inputs = makeIntArray(inputs_);
-    node_.outputs = makeIntArray(outputs_);
-    node_.intermediates = makeIntArray({});
-    node_.temporaries = makeIntArray({});
+    node_.inputs = tflite_abi::makeIntArray(inputs_);
+    node_.outputs = tflite_abi::makeIntArray(outputs_);
+    node_.intermediates = tflite_abi::makeIntArray({});
+    node_.temporaries = tflite_abi::makeIntArray({});
     node_.user_data = state;
     node_.custom_initial_data = call.options.data();
     node_.custom_initial_data_size = static_cast<int32_t>(call.options.size());
@@ -111,7 +111,7 @@ class Frame final : public ProgramContext {
     if (tensor == nullptr || dims == nullptr || dims->size < 0 ||
         std::ranges::none_of(outputs_, isOutput))
       return kTfLiteError;
-    return resizeTensor(dims, tensor);
+    return tflite_abi::resizeTensor(dims, tensor);
   }
 
  private:
@@ -120,7 +120,7 @@ class Frame final : public ProgramContext {
   Status run(const char* what, Function function) {
     const Result<TfLiteStatus> status =
         base::caught([&]() -> Result<TfLiteStatus> { return function(); });
-    return programStatus(what, status, takeMessage());
+    return tflite_abi::programStatus(what, status, takeMessage());
   }
 
   // The index of a tensor; -1 for an omitted one.
@@ -130,10 +130,10 @@ class Frame final : public ProgramContext {
     const graph::Operand& operand = *from.operand;
     tensor.type = typeOf(operand.type);
     const std::vector<int32_t> dims(from.dimensions.begin(), from.dimensions.end());
-    tensor.dims = makeIntArray(dims);
+    tensor.dims = tflite_abi::makeIntArray(dims);
     tensor.data = from.data;
     tensor.allocation_type = operand.isConstant() ? kTfLiteMmapRo : kTfLiteArenaRw;
-    const Result<uint64_t> bytes = tensorBytes(tensor.type, dims);
+    const Result<uint64_t> bytes = tflite_abi::tensorBytes(tensor.type, dims);
     tensor.bytes = bytes && from.hasKnownShape ? *bytes : 0;
     tensor.name = operand.name.c_str();
     tensor.buffer_handle = -1;
@@ -194,7 +194,7 @@ class ProgramNode final : public ops::CustomNode {
     for (size_t i = 0; i < call.outputs.size(); ++i) {
       graph::Operand operand = *call.outputs[i].operand;
       if (frame.hasOutput(i)) {
-        const std::span<const int32_t> dims = dimsOf(frame.output(i));
+        const std::span<const int32_t> dims = tflite_abi::dimsOf(frame.output(i));
         operand.dimensions.assign(dims.begin(), dims.end());
         operand.isRankZeroTensor = dims.empty();
       }
@@ -229,7 +229,7 @@ class ProgramNode final : public ops::CustomNode {
 
  private:
   static bool hasShape(const TfLiteTensor& tensor, const ops::Tensor& expected) {
-    return std::ranges::equal(dimsOf(tensor), expected.dimensions, {}, {},
+    return std::ranges::equal(tflite_abi::dimsOf(tensor), expected.dimensions, {}, {},
                               [](uint32_t dim) { return static_cast<int32_t>(dim); });
   }
   // An operator that gives other sizes in a run than before would write past the output.

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/result.h"
-#include "frontends/tflite_c/operator.h"
+#include "tflite_abi/operator.h"
 
 namespace hearth::tflite_c {
 

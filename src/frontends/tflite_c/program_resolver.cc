@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/tflite_c/program_resolver.h"
 
-#include "frontends/tflite_c/program_context.h"
+#include "tflite_abi/context.h"
 
 namespace hearth::tflite_c {
 namespace {
@@ -29,7 +29,7 @@ std::optional<TfLiteOperator> ProgramResolver::find(const tflite::FileOperator& 
     structure = functions_.findCustom(functions_.user, name, source.version);
   else if (!isCustom && functions_.findBuiltin != nullptr)
     structure = functions_.findBuiltin(functions_.user, source.code, source.version);
-  if (structure != nullptr) return usable(operatorOf(*structure));
+  if (structure != nullptr) return usable(tflite_abi::operatorOf(*structure));
   if (isCustom) return std::nullopt;
   // The last one counts.
   for (auto added = added_.rbegin(); added != added_.rend(); ++added)

@@ -7,7 +7,7 @@
 
 #include "frontends/tflite/reader/file_operators.h"
 #include "frontends/tflite_c/declarations.h"
-#include "frontends/tflite_c/operator.h"
+#include "tflite_abi/operator.h"
 
 namespace hearth::tflite_c {
 

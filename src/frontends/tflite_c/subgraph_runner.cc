@@ -114,7 +114,7 @@ Status SubgraphRunner::resizeInput(size_t position, std::span<const int32_t> dim
                 inputs_.size());
   TfLiteTensor& tensor = *inputs_[position].tensor;
   if (isStrict) {
-    const std::span<const int32_t> before = dimsOf(tensor);
+    const std::span<const int32_t> before = tflite_abi::dimsOf(tensor);
     const TfLiteIntArray* const open = tensor.dims_signature;
     if (before.size() != dims.size())
       return fail(ErrorCode::kBadData, "The input \"{}\" has {} dimensions; {} are given.",
@@ -128,8 +128,8 @@ Status SubgraphRunner::resizeInput(size_t position, std::span<const int32_t> dim
                     tensor.name, before[i], dims[i]);
     }
   }
-  if (std::ranges::equal(dims, dimsOf(tensor))) return {};
-  HEARTH_TRY(TensorTable::setDims(dims, &tensor));
+  if (std::ranges::equal(dims, tflite_abi::dimsOf(tensor))) return {};
+  HEARTH_TRY(tflite_abi::setDims(dims, &tensor));
   if (tensor.type == kTfLiteString)
     TfLiteTensorDataFree(&tensor);
   else if (tensor.allocation_type != kTfLiteCustom)
@@ -141,7 +141,7 @@ Status SubgraphRunner::resizeInput(size_t position, std::span<const int32_t> dim
 std::vector<graph::Dimensions> SubgraphRunner::inputShapes() const {
   std::vector<graph::Dimensions> shapes;
   for (const Place& input : inputs_) {
-    const std::span<const int32_t> dims = dimsOf(*input.tensor);
+    const std::span<const int32_t> dims = tflite_abi::dimsOf(*input.tensor);
     shapes.emplace_back(dims.begin(), dims.end());
   }
   return shapes;
@@ -157,7 +157,7 @@ Result<void*> SubgraphRunner::memoryFor(Place* place, uint64_t bytes) {
     return place->custom;
   }
   if (place->memory.data() == nullptr || place->memory.size() < bytes) {
-    HEARTH_ASSIGN(place->memory, TensorMemory::allocate(bytes));
+    HEARTH_ASSIGN(place->memory, tflite_abi::TensorMemory::allocate(bytes));
   }
   return place->memory.data();
 }
@@ -166,7 +166,7 @@ Status SubgraphRunner::bindInput(size_t position) {
   Place& place = inputs_[position];
   hal::Argument argument = argumentAt(place.tensor->data, place.tensor->bytes);
   if (compiled_->hasUnknownInputs) {
-    const std::span<const int32_t> dims = dimsOf(*place.tensor);
+    const std::span<const int32_t> dims = tflite_abi::dimsOf(*place.tensor);
     argument.dimensions.assign(dims.begin(), dims.end());
   }
   return compiled_->execution->setInput(position, std::move(argument));
@@ -197,7 +197,7 @@ bool SubgraphRunner::isInput(const TfLiteTensor* tensor) const {
 
 Result<uint64_t> SubgraphRunner::boundBytes(const TfLiteTensor& tensor,
                                             std::span<const int32_t> dims) {
-  return tensorBytes(tensor.type == kTfLiteString ? kTfLiteInt64 : tensor.type, dims);
+  return tflite_abi::tensorBytes(tensor.type == kTfLiteString ? kTfLiteInt64 : tensor.type, dims);
 }
 
 Status SubgraphRunner::placeOutput(size_t position, const std::optional<graph::Dimensions>& shape) {
@@ -217,8 +217,8 @@ Status SubgraphRunner::placeOutput(size_t position, const std::optional<graph::D
   if (place.isDynamic) {
     hasDynamicOutputs_ = true;
   } else {
-    if (!isRepeated) HEARTH_TRY(TensorTable::setDims(signedDims(*shape), &tensor));
-    HEARTH_ASSIGN(bytes, boundBytes(tensor, dimsOf(tensor)));
+    if (!isRepeated) HEARTH_TRY(tflite_abi::setDims(signedDims(*shape), &tensor));
+    HEARTH_ASSIGN(bytes, boundBytes(tensor, tflite_abi::dimsOf(tensor)));
   }
   HEARTH_ASSIGN(place.bound, memoryFor(&place, bytes));
   if (!isRepeated && !isOfStrings) {
@@ -263,7 +263,7 @@ Status SubgraphRunner::describeDynamicOutputs() {
     Place& place = outputs_[i];
     if (!place.isDynamic) continue;
     HEARTH_ASSIGN(const graph::Dimensions shape, compiled_->execution->outputShape(i));
-    HEARTH_TRY(TensorTable::setDims(signedDims(shape), place.tensor));
+    HEARTH_TRY(tflite_abi::setDims(signedDims(shape), place.tensor));
     if (place.tensor->type != kTfLiteString) place.tensor->data = place.bound;
   }
   return {};
@@ -277,7 +277,7 @@ Status SubgraphRunner::takeStrings() {
     HEARTH_TRY(readStrings(*place.tensor, held.get()));
     hal::Argument argument =
         argumentAt(held->elements.data(), held->elements.size() * sizeof(memory::StringHandle));
-    const std::span<const int32_t> dims = dimsOf(*place.tensor);
+    const std::span<const int32_t> dims = tflite_abi::dimsOf(*place.tensor);
     argument.dimensions.assign(dims.begin(), dims.end());
     HEARTH_TRY(compiled_->execution->setInput(i, std::move(argument)));
     place.strings = std::move(held);
@@ -362,7 +362,7 @@ Status SubgraphRunner::setCustomAllocation(int32_t index, const TfLiteCustomAllo
   for (size_t i = 0; i < inputs_.size(); ++i) HEARTH_TRY(placeInput(i));
   for (size_t i = 0; i < outputs_.size(); ++i)
     if (!outputs_[i].isDynamic) {
-      const std::span<const int32_t> dims = dimsOf(*outputs_[i].tensor);
+      const std::span<const int32_t> dims = tflite_abi::dimsOf(*outputs_[i].tensor);
       HEARTH_TRY(placeOutput(i, graph::Dimensions(dims.begin(), dims.end())));
     } else {
       HEARTH_TRY(placeOutput(i, std::nullopt));

@@ -14,9 +14,9 @@
 #include "frontends/tflite_c/program_graph.h"
 #include "frontends/tflite_c/program_resolver.h"
 #include "frontends/tflite_c/subgraph_compiler.h"
-#include "frontends/tflite_c/tensor_memory.h"
 #include "frontends/tflite_c/tensor_strings.h"
 #include "frontends/tflite_c/tensor_table.h"
+#include "tflite_abi/tensor_memory.h"
 
 namespace hearth::tflite_c {
 
@@ -70,7 +70,7 @@ class SubgraphRunner {
   struct Place {
     TfLiteTensor* tensor = nullptr;
     // Empty: `custom`, or the memory of an equal input. Of an output of strings: its elements.
-    TensorMemory memory;
+    tflite_abi::TensorMemory memory;
     std::unique_ptr<HeldStrings> strings;  // of an input of strings, once there was a run
     void* custom = nullptr;                // of the program
     uint64_t customBytes = 0;

@@ -81,7 +81,7 @@ Status writeStrings(const char* const* texts, std::span<const int> lengths, TfLi
   const bool isScalar = tensor->dims != nullptr && tensor->dims->size == 0;
   if (!isScalar || lengths.size() != 1) {
     const int32_t count = table.front();
-    TfLiteIntArray* const dims = hearth::tflite_c::makeIntArray({&count, 1});
+    TfLiteIntArray* const dims = hearth::tflite_abi::makeIntArray({&count, 1});
     std::free(tensor->dims);
     tensor->dims = dims;
   }
@@ -143,21 +143,11 @@ TfLiteStatus TfLiteTensorCopyToBuffer(const TfLiteTensor* tensor, void* data, si
 }
 
 void TfLiteTensorDataFree(TfLiteTensor* tensor) {
-  if (tensor == nullptr) return;
-  if (tensor->allocation_type == kTfLiteDynamic || tensor->allocation_type == kTfLitePersistentRo)
-    std::free(tensor->data);
-  tensor->data = nullptr;
+  hearth::tflite_abi::freeTensorData(tensor);
 }
 
 void TfLiteTensorFree(TfLiteTensor* tensor) {
-  if (tensor == nullptr) return;
-  TfLiteTensorDataFree(tensor);
-  std::free(tensor->dims);
-  tensor->dims = nullptr;
-  std::free(const_cast<TfLiteIntArray*>(tensor->dims_signature));
-  tensor->dims_signature = nullptr;
-  TfLiteQuantizationFree(&tensor->quantization);
-  TfLiteSparsityFree(std::exchange(tensor->sparsity, nullptr));
+  hearth::tflite_abi::freeTensor(tensor);
 }
 
 void TfLiteTensorReset(TfLiteType type, const char* name, TfLiteIntArray* dims,
@@ -195,21 +185,7 @@ TfLiteStatus TfLiteTensorCopy(const TfLiteTensor* from, TfLiteTensor* to) {
 }
 
 TfLiteStatus TfLiteTensorResizeMaybeCopy(size_t bytes, TfLiteTensor* tensor, bool preserve_data) {
-  if (tensor == nullptr) return kTfLiteError;
-  if (tensor->allocation_type != kTfLiteDynamic && tensor->allocation_type != kTfLitePersistentRo)
-    return kTfLiteOk;
-  if (bytes == tensor->bytes && tensor->data != nullptr) return kTfLiteOk;
-  void* data = nullptr;
-  if (preserve_data) {
-    data = std::realloc(tensor->data, std::max<size_t>(bytes, 1));
-  } else {
-    data = std::malloc(std::max<size_t>(bytes, 1));
-    if (data != nullptr) std::free(tensor->data);
-  }
-  if (data == nullptr) return kTfLiteError;
-  tensor->data = data;
-  tensor->bytes = bytes;
-  return kTfLiteOk;
+  return hearth::tflite_abi::reallocateTensor(bytes, preserve_data, tensor);
 }
 
 TfLiteStatus TfLiteTensorRealloc(size_t bytes, TfLiteTensor* tensor) {

@@ -17,13 +17,13 @@ namespace schema = tflite::schema;
 
 template <typename List>
 TfLiteIntArray* listOf(const List* list) {
-  if (list == nullptr) return makeIntArray({});
-  return makeIntArray(std::vector<int32_t>(list->begin(), list->end()));
+  if (list == nullptr) return tflite_abi::makeIntArray({});
+  return tflite_abi::makeIntArray(std::vector<int32_t>(list->begin(), list->end()));
 }
 
 // Indices have the narrowest of three types.
 TfLiteIntArray* indicesOf(const void* table, schema::SparseIndexVector type) {
-  if (table == nullptr) return makeIntArray({});
+  if (table == nullptr) return tflite_abi::makeIntArray({});
   switch (type) {
     case schema::SparseIndexVector::Int32Vector:
       return listOf(static_cast<const schema::Int32Vector*>(table)->values());
@@ -32,7 +32,7 @@ TfLiteIntArray* indicesOf(const void* table, schema::SparseIndexVector type) {
     case schema::SparseIndexVector::Uint8Vector:
       return listOf(static_cast<const schema::Uint8Vector*>(table)->values());
     default:
-      return makeIntArray({});
+      return tflite_abi::makeIntArray({});
   }
 }
 

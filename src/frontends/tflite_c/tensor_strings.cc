@@ -15,7 +15,7 @@ namespace {
 
 uint64_t elementCountOf(const TfLiteTensor& tensor) {
   uint64_t count = 1;
-  for (const int32_t dim : dimsOf(tensor)) count *= static_cast<uint64_t>(dim);
+  for (const int32_t dim : tflite_abi::dimsOf(tensor)) count *= static_cast<uint64_t>(dim);
   return count;
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/caught.h"
 #include "frontends/tflite_c/tensor_sparsity.h"
-#include "frontends/tflite_c/tensor_type.h"
+#include "tflite_abi/tensor_type.h"
 
 namespace hearth::tflite_c {
 namespace {
@@ -30,7 +30,7 @@ void setQuantization(const tflite::FileTensor& file, TfLiteTensor* tensor) {
   std::vector<int32_t> zeroPoints;
   for (const int64_t zero : file.zeroPoints) zeroPoints.push_back(static_cast<int32_t>(zero));
   TfLiteFloatArray* const scales = TfLiteFloatArrayCreate(static_cast<int>(file.scales.size()));
-  TfLiteIntArray* const zeros = makeIntArray(zeroPoints);
+  TfLiteIntArray* const zeros = tflite_abi::makeIntArray(zeroPoints);
   auto* const affine =
       static_cast<TfLiteAffineQuantization*>(std::malloc(sizeof(TfLiteAffineQuantization)));
   if (scales == nullptr || zeros == nullptr || affine == nullptr) {
@@ -50,40 +50,6 @@ void setQuantization(const tflite::FileTensor& file, TfLiteTensor* tensor) {
 
 }  // namespace
 
-TfLiteIntArray* makeIntArray(std::span<const int32_t> values) {
-  if (values.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max()))
-    throw std::bad_alloc();
-  TfLiteIntArray* const array = TfLiteIntArrayCreate(static_cast<int>(values.size()));
-  if (array == nullptr) throw std::bad_alloc();
-  std::ranges::copy(values, array->data);
-  return array;
-}
-
-Result<uint64_t> tensorBytes(TfLiteType type, std::span<const int32_t> dims) {
-  const uint64_t bits = elementBits(type);
-  if (bits == 0)
-    return fail(ErrorCode::kUnsupported, "Tensors of type {} have no fixed size.", typeName(type));
-  // Elements of a tensor; times a dimension or the bits of an element, still no more than 64 bits.
-  constexpr uint64_t kMost = uint64_t{1} << 32;
-  uint64_t count = 1;
-  for (const int32_t dim : dims) {
-    if (dim < 0) return fail(ErrorCode::kBadData, "The dimension {} is negative.", dim);
-    count *= static_cast<uint64_t>(dim);
-    if (count > kMost)
-      return fail(ErrorCode::kBadData, "A tensor has more than {} elements, the most.", kMost);
-  }
-  return (count * bits + 7) / 8;
-}
-
-TfLiteStatus resizeTensor(const TfLiteIntArray* dims, TfLiteTensor* tensor) {
-  const size_t before = tensor->bytes;
-  const Status set = base::caught(
-      [&] { return TensorTable::setDims({dims->data, static_cast<size_t>(dims->size)}, tensor); });
-  if (!set) return kTfLiteError;
-  if (tensor->allocation_type != kTfLiteDynamic) return kTfLiteOk;
-  return TfLiteTensorRealloc(std::exchange(tensor->bytes, before), tensor);
-}
-
 TensorTable::TensorTable(std::shared_ptr<const tflite::ModelFile> file, size_t subgraph,
                          size_t count)
     : file_(std::move(file)),
@@ -97,11 +63,11 @@ TensorTable::~TensorTable() {
   for (size_t i = 0; i < count_; ++i) {
     TfLiteTensor& tensor = tensors_[i];
     // The memory of all others belongs to those who gave it.
-    if (tensor.type == kTfLiteString) TfLiteTensorDataFree(&tensor);
+    if (tensor.type == kTfLiteString) tflite_abi::freeTensorData(&tensor);
     std::free(tensor.dims);
     std::free(const_cast<TfLiteIntArray*>(tensor.dims_signature));
-    TfLiteQuantizationFree(&tensor.quantization);
-    TfLiteSparsityFree(tensor.sparsity);
+    tflite_abi::freeQuantization(&tensor.quantization);
+    tflite_abi::freeSparsity(tensor.sparsity);
   }
 }
 
@@ -116,13 +82,14 @@ Result<TfLiteTensor*> TensorTable::at(size_t index) const {
 Status TensorTable::fill(size_t index) const {
   HEARTH_ASSIGN(const tflite::FileTensor file, file_->fileTensor(subgraph_, index));
   TfLiteTensor& tensor = tensors_[index];
-  tensor.type = typeOfFile(file.type);
+  tensor.type = tflite_abi::typeOfFile(file.type);
   names_[index] = file.name;
   tensor.name = names_[index].c_str();
   tensor.buffer_handle = -1;
   tensor.is_variable = file.isVariable;
-  if (tensor.dims == nullptr) tensor.dims = makeIntArray(file.shape);
-  if (tensor.dims_signature == nullptr) tensor.dims_signature = makeIntArray(file.shapeSignature);
+  if (tensor.dims == nullptr) tensor.dims = tflite_abi::makeIntArray(file.shape);
+  if (tensor.dims_signature == nullptr)
+    tensor.dims_signature = tflite_abi::makeIntArray(file.shapeSignature);
   if (tensor.quantization.params == nullptr) setQuantization(file, &tensor);
   if (file.sparsity != nullptr && tensor.sparsity == nullptr)
     tensor.sparsity = makeSparsity(*file.sparsity);
@@ -132,25 +99,11 @@ Status TensorTable::fill(size_t index) const {
     tensor.bytes = file.value.size();
   } else {
     tensor.allocation_type = file.isVariable ? kTfLiteArenaRwPersistent : kTfLiteArenaRw;
-    const Result<uint64_t> bytes = tensorBytes(tensor.type, dimsOf(tensor));
+    const Result<uint64_t> bytes = tflite_abi::tensorBytes(tensor.type, tflite_abi::dimsOf(tensor));
     tensor.bytes = bytes ? *bytes : 0;
     if (tensor.type == kTfLiteString) tensor.allocation_type = kTfLiteDynamic;
   }
   isFilled_[index] = true;
-  return {};
-}
-
-Status TensorTable::setDims(std::span<const int32_t> dims, TfLiteTensor* tensor) {
-  uint64_t bytes = tensor->bytes;
-  if (tensor->type != kTfLiteString) {
-    HEARTH_ASSIGN(bytes, tensorBytes(tensor->type, dims));
-  }
-  if (!std::ranges::equal(dims, dimsOf(*tensor)) || tensor->dims == nullptr) {
-    TfLiteIntArray* const array = makeIntArray(dims);
-    std::free(tensor->dims);
-    tensor->dims = array;
-  }
-  tensor->bytes = bytes;
   return {};
 }
 

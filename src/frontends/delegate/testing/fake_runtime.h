@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "frontends/delegate/tflite_abi.h"
+#include "tflite_abi/structures.h"
 #include "tflite_schema_generated.h"
 
 namespace hearth::delegate {

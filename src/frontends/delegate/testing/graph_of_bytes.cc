@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "frontends/delegate/builtin_params.h"
 #include "frontends/delegate/delegate_options.h"
 #include "frontends/delegate/functions.h"
 #include "frontends/delegate/testing/fake_runtime.h"
+#include "tflite_abi/builtin_params.h"
 
 namespace hearth::delegate {
 namespace {
@@ -305,8 +305,8 @@ class Graph {
   // Before the runtime, whose graph points to it.
   alignas(64) std::array<uint8_t, 2 * kConstantBytes> constants_;
   std::deque<std::array<int32_t, kParamBytes / sizeof(int32_t)>> params_;
-  std::deque<BucketizeParams> buckets_;
-  std::deque<CompositeParams> composites_;
+  std::deque<tflite_abi::BucketizeParams> buckets_;
+  std::deque<tflite_abi::CompositeParams> composites_;
   std::deque<TfLiteBlockwiseQuantization> blocks_;
   std::deque<std::vector<TfLiteDimensionMetadata>> levels_;
   std::deque<TfLiteSparsity> sparsities_;

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/tflite_c/tensor_memory.h"
+#include "tflite_abi/tensor_memory.h"
 
 #include <limits>
 
-#include "runtime/compilation.h"
-
-namespace hearth::tflite_c {
+namespace hearth::tflite_abi {
 
 Result<TensorMemory> TensorMemory::allocate(uint64_t size) {
-  constexpr uint64_t kAlignment = runtime::kPreferredAlignment;
-  constexpr uint64_t kPadding = runtime::kPreferredPadding;
   constexpr uint64_t kPage = 4096;  // all larger pages consist of these
   // Room to align the begin, to move it once more, and for the padding.
   constexpr uint64_t kExtra = 3 * kAlignment + kPadding;
@@ -27,4 +23,4 @@ Result<TensorMemory> TensorMemory::allocate(uint64_t size) {
   return memory;
 }
 
-}  // namespace hearth::tflite_c
+}  // namespace hearth::tflite_abi

@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-#include "frontends/delegate/tflite_abi.h"
+#include "tflite_abi/structures.h"
 
-namespace hearth::delegate {
+namespace hearth::tflite_abi {
 
 // Values of the runtime's TfLitePadding and TfLiteMirrorPaddingMode; those of a file are one less.
 inline constexpr int32_t kNoPadding = 0;
@@ -167,4 +167,4 @@ static_assert(offsetof(StridedSliceParamsV8, isOffset) == 20);
 static_assert(offsetof(CompositeParams, attributes) == 16);
 static_assert(offsetof(CompositeParams, attributeBytes) == 24);
 
-}  // namespace hearth::delegate
+}  // namespace hearth::tflite_abi

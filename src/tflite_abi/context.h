@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "base/result.h"
-#include "frontends/tflite_c/declarations.h"
+#include "tflite_abi/structures.h"
 
-namespace hearth::tflite_c {
+namespace hearth::tflite_abi {
 
 // The context that a program's functions get, and what answers them. What the structure has no
 // function for, the opaque interface asks through the virtual functions.
-class ProgramContext {
+class Context {
  public:
   // The owner of a context; null for one of another runtime.
-  static ProgramContext* of(const TfLiteContext* context);
+  static Context* of(const TfLiteContext* context);
 
   TfLiteContext* context() { return &context_; }
 
@@ -35,10 +35,10 @@ class ProgramContext {
   virtual const char* name() const { return ""; }
 
  protected:
-  ProgramContext();
-  ~ProgramContext() = default;
-  ProgramContext(const ProgramContext&) = delete;
-  ProgramContext& operator=(const ProgramContext&) = delete;
+  Context();
+  ~Context() = default;
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
 
   // What the program's functions have reported since the last call.
   std::string takeMessage() { return std::exchange(message_, {}); }
@@ -59,4 +59,4 @@ TfLiteOperator operatorOf(const TfLiteRegistration& registration);
 Status programStatus(const char* what, const Result<TfLiteStatus>& status,
                      const std::string& message);
 
-}  // namespace hearth::tflite_c
+}  // namespace hearth::tflite_abi

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "frontends/tflite_c/declarations.h"
+#include "tflite_abi/structures.h"
 
-namespace hearth::tflite_c {
+namespace hearth::tflite_abi {
 
 // The type for the number that a model file has for it; kTfLiteNoType if there is none.
 TfLiteType typeOfFile(int32_t type);
@@ -17,4 +17,4 @@ uint32_t elementBits(TfLiteType type);
 // "FLOAT32", as in messages of the interface.
 const char* typeName(TfLiteType type);
 
-}  // namespace hearth::tflite_c
+}  // namespace hearth::tflite_abi

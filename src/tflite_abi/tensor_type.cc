@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/tflite_c/tensor_type.h"
+#include "tflite_abi/tensor_type.h"
 
 #include <algorithm>
 #include <iterator>
 
-namespace hearth::tflite_c {
+namespace hearth::tflite_abi {
 namespace {
 
 struct TypeFacts {
@@ -55,4 +55,4 @@ const char* typeName(TfLiteType type) {
   return found == std::end(kTypes) ? "Unknown type" : found->name;
 }
 
-}  // namespace hearth::tflite_c
+}  // namespace hearth::tflite_abi

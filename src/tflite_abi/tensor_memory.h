@@ -8,11 +8,16 @@
 
 #include "base/result.h"
 
-namespace hearth::tflite_c {
+namespace hearth::tflite_abi {
 
 // Zeroed memory of a tensor, which devices can use in place. Move-only.
 class TensorMemory {
  public:
+  // Where devices of Hearth use memory in place: at multiples of the alignment, with so many bytes
+  // behind the last one in its page.
+  static constexpr uint64_t kAlignment = 64;
+  static constexpr uint64_t kPadding = 64;
+
   TensorMemory() = default;
   static Result<TensorMemory> allocate(uint64_t size);
 
@@ -29,4 +34,4 @@ class TensorMemory {
   uint64_t size_ = 0;
 };
 
-}  // namespace hearth::tflite_c
+}  // namespace hearth::tflite_abi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/tflite_c/program_context.h"
+#include "tflite_abi/context.h"
 
 #include <algorithm>
 #include <cstdarg>
@@ -7,10 +7,10 @@
 #include <cstdlib>
 
 #include "base/caught.h"
-#include "frontends/tflite_c/operator.h"
-#include "frontends/tflite_c/tensor_table.h"
+#include "tflite_abi/operator.h"
+#include "tflite_abi/tensors.h"
 
-namespace hearth::tflite_c {
+namespace hearth::tflite_abi {
 namespace {
 
 TfLiteStatus refuse(TfLiteContext* context, const char* function) {
@@ -22,10 +22,10 @@ TfLiteStatus refuse(TfLiteContext* context, const char* function) {
 TfLiteStatus resizeExplicit(TfLiteContext* context, TfLiteTensor* tensor, int32_t rank,
                             const int32_t* shape) {
   if (rank < 0 || (shape == nullptr && rank != 0)) return kTfLiteError;
-  TfLiteIntArray* const dims = TfLiteIntArrayCreate(rank);
-  if (dims == nullptr) return kTfLiteError;
-  std::copy_n(shape, rank, dims->data);
-  return context->ResizeTensor(context, tensor, dims);
+  TfLiteIntArray* dims = nullptr;
+  const Status made =
+      base::caught([&] { dims = makeIntArray({shape, static_cast<size_t>(rank)}); });
+  return made ? context->ResizeTensor(context, tensor, dims) : kTfLiteError;
 }
 
 TfLiteStatus refuseMetadata(TfLiteContext* context, const char* /*name*/, const char** /*data*/,
@@ -44,7 +44,7 @@ TfLiteStatus releaseSubgraph(TfLiteContext* context, int32_t /*subgraph*/) {
 
 }  // namespace
 
-ProgramContext::ProgramContext() {
+Context::Context() {
   context_.impl_ = this;
   context_.recommended_num_threads = 1;
   context_.ReportError = reportError;
@@ -90,36 +90,35 @@ ProgramContext::ProgramContext() {
   context_.unused_at_end[kGetModelMetadata + 2] = reinterpret_cast<void*>(&releaseSubgraph);
 }
 
-ProgramContext* ProgramContext::of(const TfLiteContext* context) {
+Context* Context::of(const TfLiteContext* context) {
   if (context == nullptr || context->ReportError != reportError) return nullptr;
-  return static_cast<ProgramContext*>(context->impl_);
+  return static_cast<Context*>(context->impl_);
 }
 
-TfLiteStatus ProgramContext::plan(TfLiteIntArray** /*plan*/) {
+TfLiteStatus Context::plan(TfLiteIntArray** /*plan*/) {
   return refuse(&context_, "GetExecutionPlan");
 }
 
-TfLiteStatus ProgramContext::node(int32_t /*index*/, TfLiteNode** /*node*/,
-                                  TfLiteOperator** /*registration*/) {
+TfLiteStatus Context::node(int32_t /*index*/, TfLiteNode** /*node*/,
+                           TfLiteOperator** /*registration*/) {
   return refuse(&context_, "GetNodeAndRegistration");
 }
 
-TfLiteStatus ProgramContext::replace(const TfLiteOperator& /*registration*/,
-                                     const TfLiteIntArray* /*nodes*/,
-                                     TfLiteDelegate* /*delegate*/) {
+TfLiteStatus Context::replace(const TfLiteOperator& /*registration*/,
+                              const TfLiteIntArray* /*nodes*/, TfLiteDelegate* /*delegate*/) {
   return refuse(&context_, "ReplaceNodeSubsetsWithDelegateKernels");
 }
 
-TfLiteStatus ProgramContext::preview(const TfLiteIntArray* /*nodes*/,
-                                     TfLiteDelegateParams** /*partitions*/, int32_t* /*count*/) {
+TfLiteStatus Context::preview(const TfLiteIntArray* /*nodes*/,
+                              TfLiteDelegateParams** /*partitions*/, int32_t* /*count*/) {
   return refuse(&context_, "PreviewDelegatePartitioning");
 }
 
-TfLiteStatus ProgramContext::addTensors(int32_t /*count*/, int32_t* /*first*/) {
+TfLiteStatus Context::addTensors(int32_t /*count*/, int32_t* /*first*/) {
   return refuse(&context_, "AddTensors");
 }
 
-void ProgramContext::reportError(TfLiteContext* context, const char* format, ...) {
+void Context::reportError(TfLiteContext* context, const char* format, ...) {
   char text[512];
   va_list arguments;
   va_start(arguments, format);
@@ -156,4 +155,4 @@ Status programStatus(const char* what, const Result<TfLiteStatus>& status,
               static_cast<int32_t>(*status), message);
 }
 
-}  // namespace hearth::tflite_c
+}  // namespace hearth::tflite_abi

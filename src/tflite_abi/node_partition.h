@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-namespace hearth::tflite_c {
+namespace hearth::tflite_abi {
 
 // A node of an execution plan.
 struct PlannedNode {
@@ -32,4 +32,4 @@ std::vector<NodeSubset> partitionNodes(const std::vector<PlannedNode>& plan,
                                        const std::set<int32_t>& taken,
                                        const std::vector<int32_t>& results);
 
-}  // namespace hearth::tflite_c
+}  // namespace hearth::tflite_abi

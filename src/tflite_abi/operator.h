@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "frontends/tflite_c/declarations.h"
+#include "tflite_abi/structures.h"
 
 // An operator that a program defines. A registration in the form of a structure becomes one, since
 // opaque contexts, nodes and tensors are the structures. Value type.

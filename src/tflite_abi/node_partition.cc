@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "frontends/tflite_c/node_partition.h"
+#include "tflite_abi/node_partition.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-namespace hearth::tflite_c {
+namespace hearth::tflite_abi {
 namespace {
 
 // For each node those that have to run before it, by position in the plan.
@@ -97,4 +97,4 @@ std::vector<NodeSubset> partitionNodes(const std::vector<PlannedNode>& plan,
   return subsets;
 }
 
-}  // namespace hearth::tflite_c
+}  // namespace hearth::tflite_abi

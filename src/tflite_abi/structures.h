@@ -204,6 +204,42 @@ struct TfLiteDelegate {
   void* opaque_delegate_builder;  // null for a delegate of this form
 };
 
+// What newer functions see of a structure above as one without fields.
+struct TfLiteOperator;
+struct TfLiteAsyncKernel;
+using TfLiteOpaqueContext = TfLiteContext;
+using TfLiteOpaqueNode = TfLiteNode;
+using TfLiteOpaqueTensor = TfLiteTensor;
+using TfLiteOpaqueDelegate = TfLiteDelegate;
+
+struct TfLiteOpaqueDelegateBuilder {
+  void* data;
+  TfLiteStatus (*Prepare)(TfLiteOpaqueContext* context, TfLiteOpaqueDelegate* delegate, void* data);
+  TfLiteStatus (*CopyFromBufferHandle)(TfLiteOpaqueContext* context, TfLiteOpaqueDelegate* delegate,
+                                       void* data, int32_t handle, TfLiteOpaqueTensor* tensor);
+  TfLiteStatus (*CopyToBufferHandle)(TfLiteOpaqueContext* context, TfLiteOpaqueDelegate* delegate,
+                                     void* data, int32_t handle, TfLiteOpaqueTensor* tensor);
+  void (*FreeBufferHandle)(TfLiteOpaqueContext* context, TfLiteOpaqueDelegate* delegate, void* data,
+                           int32_t* handle);
+  int64_t flags;
+};
+
+using TfLiteOperatorInit = void* (*)(TfLiteOpaqueContext* context, const char* buffer,
+                                     size_t length);
+using TfLiteOperatorInitWithData = void* (*)(void* user_data, TfLiteOpaqueContext* context,
+                                             const char* buffer, size_t length);
+using TfLiteOperatorFree = void (*)(TfLiteOpaqueContext* context, void* data);
+using TfLiteOperatorFreeWithData = void (*)(void* user_data, TfLiteOpaqueContext* context,
+                                            void* data);
+using TfLiteOperatorStep = TfLiteStatus (*)(TfLiteOpaqueContext* context, TfLiteOpaqueNode* node);
+using TfLiteOperatorStepWithData = TfLiteStatus (*)(void* user_data, TfLiteOpaqueContext* context,
+                                                    TfLiteOpaqueNode* node);
+using TfLiteOperatorKernel = TfLiteAsyncKernel* (*)(TfLiteOpaqueContext* context,
+                                                    TfLiteOpaqueNode* node);
+using TfLiteOperatorKernelWithData = TfLiteAsyncKernel* (*)(void* user_data,
+                                                            TfLiteOpaqueContext* context,
+                                                            TfLiteOpaqueNode* node);
+
 }  // extern "C"
 
 static_assert(sizeof(void*) == 8 && sizeof(size_t) == 8);

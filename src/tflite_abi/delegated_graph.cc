@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tflite_abi/delegated_graph.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/caught.h"
+
+namespace hearth::tflite_abi {
+namespace {
+
+constexpr int32_t kDelegateCode = 51;
+
+// The structure of an opaque delegate's parameters, which its kernels get.
+struct OpaqueDelegateParams {
+  TfLiteDelegate* delegate;
+  void* data;
+  TfLiteIntArray* nodes;
+  TfLiteIntArray* inputs;
+  TfLiteIntArray* outputs;
+};
+
+const TfLiteOpaqueDelegateBuilder* builderOf(const TfLiteDelegate& delegate) {
+  // Structures that are older than the field have the function.
+  if (delegate.Prepare != nullptr) return nullptr;
+  return static_cast<const TfLiteOpaqueDelegateBuilder*>(delegate.opaque_delegate_builder);
+}
+
+}  // namespace
+
+DelegatedGraph::Partition::Partition(const NodeSubset& subset)
+    : nodes(makeIntArray(subset.nodes)),
+      inputs(makeIntArray(subset.inputs)),
+      outputs(makeIntArray(subset.outputs)) {}
+
+DelegatedGraph::~DelegatedGraph() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (i >= ownTensors_) {
+      freeTensor(&tensors_[i]);
+      continue;
+    }
+    if (tensors_[i].allocation_type == kTfLiteDynamic) std::free(tensors_[i].data);
+    std::free(tensors_[i].dims);
+  }
+}
+
+void DelegatedGraph::setTensors(std::vector<TfLiteTensor> tensors) {
+  // Room for the temporaries of some kernels, so that tensors mostly stay where they are.
+  constexpr size_t kRoom = 128;
+  tensors_ = std::move(tensors);
+  ownTensors_ = tensors_.size();
+  tensors_.reserve(ownTensors_ + kRoom);
+  context_.tensors = tensors_.data();
+  context_.tensors_size = tensors_.size();
+}
+
+DelegatedGraph::Node& DelegatedGraph::addNode(size_t operation, std::span<const int32_t> inputs,
+                                              std::span<const int32_t> outputs,
+                                              std::span<const int32_t> intermediates) {
+  Node& made = nodes_.emplace_back();
+  made.operation = operation;
+  made.inputs.reset(makeIntArray(inputs));
+  made.outputs.reset(makeIntArray(outputs));
+  made.intermediates.reset(makeIntArray(intermediates));
+  made.node.inputs = made.inputs.get();
+  made.node.outputs = made.outputs.get();
+  made.node.intermediates = made.intermediates.get();
+  made.node.temporaries = makeIntArray({});
+  plan_.push_back(static_cast<int32_t>(nodes_.size() - 1));
+  return made;
+}
+
+void DelegatedGraph::showStructure(TfLiteOperator* registration) {
+  TfLiteRegistration& shown = registration->structure;
+  shown.init = registration->init;
+  shown.free = registration->release;
+  shown.prepare = registration->prepare;
+  shown.invoke = registration->invoke;
+  shown.builtin_code = registration->builtinCode;
+  shown.custom_name = registration->isCustom ? registration->customName.c_str() : nullptr;
+  shown.version = registration->version;
+  shown.registration_external = registration;
+}
+
+bool DelegatedGraph::isVariable(int32_t tensor) const {
+  return tensor >= 0 && tensors_[static_cast<size_t>(tensor)].is_variable;
+}
+
+Status DelegatedGraph::apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
+                             const std::function<Status()>& accept) {
+  const TfLiteOpaqueDelegateBuilder* const builder = builderOf(*delegate);
+  if (delegate->Prepare == nullptr && (builder == nullptr || builder->Prepare == nullptr))
+    return fail(ErrorCode::kUnexpectedNull, "The delegate has no Prepare.");
+  if (hasDynamicTensors && !allowsDynamicTensors(*delegate))
+    return fail(ErrorCode::kUnsupported,
+                "The delegate takes graphs with static sizes only, and this one has tensors whose "
+                "sizes depend on values.");
+  const std::vector<int32_t> planBefore = plan_;
+  const size_t nodesBefore = nodes_.size();
+  takeMessage();
+  isApplying_ = true;
+  const Result<TfLiteStatus> status = base::caught([&]() -> Result<TfLiteStatus> {
+    return builder == nullptr ? delegate->Prepare(&context_, delegate)
+                              : builder->Prepare(&context_, delegate, builder->data);
+  });
+  isApplying_ = false;
+  previewed_.clear();
+  previewParams_.clear();
+  Status applied = programStatus("Prepare", status, takeMessage());
+  if (applied) applied = accept();
+  if (applied) return applied;
+  plan_ = planBefore;
+  while (nodes_.size() > nodesBefore) {
+    free(&nodes_.back());
+    nodes_.pop_back();
+  }
+  return std::unexpected(std::move(applied.error()).addContext("while applying a delegate"));
+}
+
+bool DelegatedGraph::allowsDynamicTensors(const TfLiteDelegate& delegate) {
+  const TfLiteOpaqueDelegateBuilder* const builder = builderOf(delegate);
+  const int64_t flags = builder == nullptr ? delegate.flags : builder->flags;
+  return (flags & kTfLiteDelegateFlagsAllowDynamicTensors) != 0;
+}
+
+bool DelegatedGraph::hasDelegates() const {
+  return !nodes_.empty() && !nodes_.back().operation;
+}
+
+void DelegatedGraph::removeKernels() {
+  while (hasDelegates()) {
+    free(&nodes_.back());
+    nodes_.pop_back();
+  }
+  plan_.resize(nodes_.size());
+  std::ranges::iota(plan_, 0);
+}
+
+TfLiteStatus DelegatedGraph::plan(TfLiteIntArray** plan) {
+  if (plan == nullptr) return kTfLiteError;
+  *plan = nullptr;
+  const Status made = base::caught([&] { planArray_.reset(makeIntArray(plan_)); });
+  if (!made) return kTfLiteError;
+  *plan = planArray_.get();
+  return kTfLiteOk;
+}
+
+TfLiteStatus DelegatedGraph::node(int32_t index, TfLiteNode** node, TfLiteOperator** registration) {
+  if (index < 0 || static_cast<size_t>(index) >= nodes_.size()) {
+    context_.ReportError(&context_, "There is no node %d; the graph has %d.", index,
+                         static_cast<int>(nodes_.size()));
+    return kTfLiteError;
+  }
+  Node& found = nodes_[static_cast<size_t>(index)];
+  if (node != nullptr) *node = &found.node;
+  if (registration != nullptr) *registration = &found.registration;
+  return kTfLiteOk;
+}
+
+std::vector<PlannedNode> DelegatedGraph::plannedNodes() const {
+  std::vector<PlannedNode> planned;
+  for (const int32_t index : plan_) {
+    const TfLiteNode& node = nodes_[static_cast<size_t>(index)].node;
+    PlannedNode& made = planned.emplace_back();
+    made.index = index;
+    made.inputs.assign(node.inputs->data, node.inputs->data + node.inputs->size);
+    made.outputs.assign(node.outputs->data, node.outputs->data + node.outputs->size);
+    made.hasSideEffects = node.might_have_side_effect;
+    for (const int32_t input : made.inputs)
+      if (isVariable(input)) made.states.push_back(input);
+  }
+  return planned;
+}
+
+std::optional<std::set<int32_t>> DelegatedGraph::nodesOf(const TfLiteIntArray* list) {
+  std::set<int32_t> nodes;
+  if (list == nullptr) return nodes;
+  for (int32_t i = 0; i < list->size; ++i) {
+    const int32_t index = list->data[i];
+    if (!std::ranges::contains(plan_, index) ||
+        nodes_[static_cast<size_t>(index)].node.delegate != nullptr) {
+      context_.ReportError(&context_, "Node %d cannot be taken.", index);
+      return std::nullopt;
+    }
+    nodes.insert(index);
+  }
+  return nodes;
+}
+
+TfLiteStatus DelegatedGraph::preview(const TfLiteIntArray* nodes, TfLiteDelegateParams** partitions,
+                                     int32_t* count) {
+  if (partitions == nullptr || count == nullptr) return kTfLiteError;
+  *partitions = nullptr;
+  *count = 0;
+  const Status made = base::caught([&]() -> Status {
+    previewed_.clear();
+    previewParams_.clear();
+    const auto taken = nodesOf(nodes);
+    if (!taken) return fail(ErrorCode::kBadData, "The list of nodes is wrong.");
+    for (const NodeSubset& subset : partitionNodes(plannedNodes(), *taken, results_)) {
+      if (!subset.isTaken) continue;
+      previewed_.emplace_back(subset);
+      previewParams_.push_back(previewed_.back().params(nullptr));
+    }
+    return {};
+  });
+  if (!made) return kTfLiteError;
+  *partitions = previewParams_.data();
+  *count = static_cast<int32_t>(previewParams_.size());
+  return kTfLiteOk;
+}
+
+TfLiteStatus DelegatedGraph::replace(const TfLiteOperator& registration,
+                                     const TfLiteIntArray* nodes, TfLiteDelegate* delegate) {
+  if (!isApplying_ || delegate == nullptr) {
+    context_.ReportError(&context_, "Nodes can be replaced during a delegate's Prepare only.");
+    return kTfLiteError;
+  }
+  const auto taken = nodesOf(nodes);
+  if (!taken) return kTfLiteError;
+  std::vector<int32_t> planned;
+  for (const NodeSubset& subset : partitionNodes(plannedNodes(), *taken, results_)) {
+    if (subset.isTaken)
+      planned.push_back(addKernel(registration, subset, delegate));
+    else
+      planned.insert(planned.end(), subset.nodes.begin(), subset.nodes.end());
+  }
+  plan_ = std::move(planned);
+  return kTfLiteOk;
+}
+
+int32_t DelegatedGraph::addKernel(const TfLiteOperator& registration, const NodeSubset& subset,
+                                  TfLiteDelegate* delegate) {
+  Node& made = nodes_.emplace_back();
+  made.registration = registration;
+  made.registration.builtinCode = kDelegateCode;
+  showStructure(&made.registration);
+  made.partition = std::make_unique<Partition>(subset);
+  made.inputs.reset(makeIntArray(subset.inputs));
+  made.outputs.reset(makeIntArray(subset.outputs));
+  made.intermediates.reset(makeIntArray({}));
+  made.node.inputs = made.inputs.get();
+  made.node.outputs = made.outputs.get();
+  made.node.intermediates = made.intermediates.get();
+  made.node.temporaries = makeIntArray({});
+  made.node.delegate = delegate;
+  beforeInit(&made, nodes_.size() - 1);
+  const TfLiteDelegateParams params = made.partition->params(delegate);
+  const OpaqueDelegateParams opaque = {delegate, delegate->data_, params.nodes_to_replace,
+                                       params.input_tensors, params.output_tensors};
+  const bool isOpaque = builderOf(*delegate) != nullptr;
+  const void* const given = isOpaque ? static_cast<const void*>(&opaque) : &params;
+  made.isOpen = true;
+  made.node.user_data = made.registration.callInit(&context_, static_cast<const char*>(given), 0);
+  return static_cast<int32_t>(nodes_.size() - 1);
+}
+
+TfLiteStatus DelegatedGraph::addTensors(int32_t count, int32_t* first) {
+  constexpr int32_t kMost = 1 << 20;
+  if (count < 0 || count > kMost) return kTfLiteError;
+  const auto begin = static_cast<int32_t>(tensors_.size());
+  const Status added = base::caught([&] {
+    tensors_.resize(tensors_.size() + static_cast<size_t>(count));
+    for (size_t i = static_cast<size_t>(begin); i < tensors_.size(); ++i)
+      tensors_[i].buffer_handle = -1;
+  });
+  context_.tensors = tensors_.data();
+  context_.tensors_size = tensors_.size();
+  if (!added) return kTfLiteError;
+  if (first != nullptr) *first = begin;
+  return kTfLiteOk;
+}
+
+TfLiteStatus DelegatedGraph::resize(TfLiteTensor* tensor, TfLiteIntArray* dims) {
+  const IntArray holder(dims);
+  const bool isOwn = tensor >= tensors_.data() && tensor < tensors_.data() + tensors_.size();
+  if (!isOwn || dims == nullptr || dims->size < 0 || tensor->allocation_type == kTfLiteMmapRo)
+    return kTfLiteError;
+  return resizeTensor(dims, tensor);
+}
+
+void DelegatedGraph::free(Node* kernel) {
+  if (!std::exchange(kernel->isOpen, false)) return;
+  beforeFree(kernel);
+  base::logged("A delegate's free",
+               [&] { kernel->registration.callFree(&context_, kernel->node.user_data); });
+}
+
+void DelegatedGraph::endKernels() {
+  for (Node& node : nodes_) free(&node);
+}
+
+Status DelegatedGraph::prepareKernel(Node* kernel) {
+  kernel->prepared.reset();
+  for (int32_t i = 0; i < kernel->outputs->size; ++i) {
+    TfLiteTensor& output = tensors_[static_cast<size_t>(kernel->outputs->data[i])];
+    if (output.allocation_type == kTfLiteDynamic) std::free(output.data);
+    output.data = nullptr;
+    output.allocation_type = kTfLiteArenaRw;
+  }
+  const Result<TfLiteStatus> status = base::caught([&]() -> Result<TfLiteStatus> {
+    return kernel->registration.callPrepare(&context_, &kernel->node);
+  });
+  HEARTH_TRY(programStatus("prepare", status, takeMessage()));
+  return placeTemporaries(*kernel);
+}
+
+Status DelegatedGraph::placeTemporaries(const Node& kernel) {
+  const TfLiteIntArray* const temporaries = kernel.node.temporaries;
+  for (int32_t i = 0; temporaries != nullptr && i < temporaries->size; ++i) {
+    const int32_t index = temporaries->data[i];
+    if (index < 0 || static_cast<size_t>(index) >= tensors_.size())
+      return fail(ErrorCode::kBadData, "A delegate's kernel has the temporary tensor {}.", index);
+    TfLiteTensor& tensor = tensors_[static_cast<size_t>(index)];
+    if (tensor.allocation_type != kTfLiteArenaRw &&
+        tensor.allocation_type != kTfLiteArenaRwPersistent)
+      continue;
+    TensorMemory& memory = memory_[index];
+    if (memory.data() == nullptr || memory.size() < tensor.bytes) {
+      HEARTH_ASSIGN(memory, TensorMemory::allocate(tensor.bytes));
+    }
+    tensor.data = memory.data();
+  }
+  return {};
+}
+
+Status DelegatedGraph::invokeKernel(const Node& kernel) {
+  const Result<TfLiteStatus> status = base::caught([&]() -> Result<TfLiteStatus> {
+    return kernel.registration.callInvoke(&context_, const_cast<TfLiteNode*>(&kernel.node));
+  });
+  HEARTH_TRY(programStatus("invoke", status, takeMessage()));
+  TfLiteDelegate* const delegate = kernel.node.delegate;
+  if (delegate == nullptr) return {};
+  const TfLiteOpaqueDelegateBuilder* const builder = builderOf(*delegate);
+  for (int32_t i = 0; i < kernel.outputs->size; ++i) {
+    // What lies in a buffer of the delegate's.
+    TfLiteTensor& output = tensors_[static_cast<size_t>(kernel.outputs->data[i])];
+    if (!output.data_is_stale || output.delegate != delegate || output.buffer_handle < 0) continue;
+    const Result<TfLiteStatus> copied = base::caught([&]() -> Result<TfLiteStatus> {
+      if (builder != nullptr && builder->CopyFromBufferHandle != nullptr)
+        return builder->CopyFromBufferHandle(&context_, delegate, builder->data,
+                                             output.buffer_handle, &output);
+      if (builder == nullptr && delegate->CopyFromBufferHandle != nullptr)
+        return delegate->CopyFromBufferHandle(&context_, delegate, output.buffer_handle, &output);
+      return kTfLiteError;
+    });
+    HEARTH_TRY(programStatus("CopyFromBufferHandle", copied, takeMessage()));
+    output.data_is_stale = false;
+  }
+  return {};
+}
+
+bool DelegatedGraph::hasDynamicOutputs(const Node& kernel) const {
+  for (int32_t i = 0; i < kernel.outputs->size; ++i)
+    if (tensors_[static_cast<size_t>(kernel.outputs->data[i])].allocation_type == kTfLiteDynamic)
+      return true;
+  return false;
+}
+
+}  // namespace hearth::tflite_abi

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/result.h"
+#include "tflite_abi/context.h"
+#include "tflite_abi/node_partition.h"
+#include "tflite_abi/operator.h"
+#include "tflite_abi/structures.h"
+#include "tflite_abi/tensor_memory.h"
+#include "tflite_abi/tensors.h"
+
+namespace hearth::tflite_abi {
+
+// A graph as TensorFlow Lite shows it to delegates: tensors, nodes and an execution plan, with the
+// kernels that delegates have put in place of nodes. Those who derive from it fill in tensors and
+// nodes, give memory to tensors before a kernel computes, and call endKernels() in their
+// destructor.
+//
+// For one thread at a time.
+class DelegatedGraph : public Context {
+ public:
+  // Lets the delegate take nodes, then calls `accept`. Where one of them fails, the nodes are as
+  // before: kOpFailed with what the delegate reported; kUnsupported for a delegate that wants the
+  // sizes of all tensors, if `hasDynamicTensors`; errors of `accept`.
+  Status apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
+               const std::function<Status()>& accept);
+  // Whether the delegate takes graphs in which sizes depend on values.
+  static bool allowsDynamicTensors(const TfLiteDelegate& delegate);
+  bool hasDelegates() const;  // that have taken nodes
+
+  TfLiteStatus plan(TfLiteIntArray** plan) override;
+  TfLiteStatus node(int32_t index, TfLiteNode** node, TfLiteOperator** registration) override;
+  TfLiteStatus replace(const TfLiteOperator& registration, const TfLiteIntArray* nodes,
+                       TfLiteDelegate* delegate) override;
+  TfLiteStatus preview(const TfLiteIntArray* nodes, TfLiteDelegateParams** partitions,
+                       int32_t* count) override;
+  TfLiteStatus addTensors(int32_t count, int32_t* first) override;
+  TfLiteStatus resize(TfLiteTensor* tensor, TfLiteIntArray* dims) override;
+  size_t nodeCount() const override { return nodes_.size(); }
+
+ protected:
+  struct Partition {
+    IntArray nodes, inputs, outputs;
+    explicit Partition(const NodeSubset& subset);
+    TfLiteDelegateParams params(TfLiteDelegate* delegate) const {
+      return {delegate, nodes.get(), inputs.get(), outputs.get()};
+    }
+  };
+  struct Node {
+    TfLiteNode node{};
+    TfLiteOperator registration;
+    IntArray inputs, outputs, intermediates;
+    std::unique_ptr<void, FreeMemory> parameters;
+    std::optional<size_t> operation;       // that the node stands for; none for a kernel
+    std::unique_ptr<Partition> partition;  // of a kernel
+    // Of a node that functions of others compute.
+    uint64_t id = 0;      // for those who derive from the graph; 0: nobody has given one
+    bool isOpen = false;  // it has to be freed
+    // The dimensions of its inputs for which it was prepared.
+    std::optional<std::vector<std::vector<uint32_t>>> prepared;
+    Node() = default;
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+    ~Node() { std::free(node.temporaries); }
+  };
+
+  // `results` are the outputs of the graph and must outlive it.
+  explicit DelegatedGraph(const std::vector<int32_t>& results) : results_(results) {}
+  ~DelegatedGraph();
+
+  // Adds the tensors of the graph itself. Their dimensions are the graph's from now on; all else
+  // that they refer to belongs to the caller. Once, and before nodes are added.
+  void setTensors(std::vector<TfLiteTensor> tensors);
+  // Adds a node at the end of the plan; its parameters and registration can be set until a delegate
+  // is applied.
+  Node& addNode(size_t operation, std::span<const int32_t> inputs, std::span<const int32_t> outputs,
+                std::span<const int32_t> intermediates);
+  // Sets the structure of a registration after its fields.
+  static void showStructure(TfLiteOperator* registration);
+  // Called when a node gets functions of others, before the first of them; and before its `free`.
+  virtual void beforeInit(Node* /*node*/, size_t /*index*/) {}
+  virtual void beforeFree(Node* /*node*/) {}
+  // Frees the kernels of all delegates and puts the nodes of the graph in their place.
+  void removeKernels();
+  // Frees all kernels. They compute nothing any more.
+  void endKernels();
+
+  // Calls `prepare` of a kernel, and gives memory to its temporaries.
+  Status prepareKernel(Node* kernel);
+  // Calls `invoke` of a kernel, and fetches what lies in a buffer of its delegate.
+  Status invokeKernel(const Node& kernel);
+  // Whether the kernel allocates an output itself.
+  bool hasDynamicOutputs(const Node& kernel) const;
+
+  std::vector<TfLiteTensor> tensors_;
+  std::deque<Node> nodes_;  // those of the graph, then kernels
+  std::vector<int32_t> plan_;
+
+ private:
+  std::vector<PlannedNode> plannedNodes() const;
+  // The nodes of a delegate's list; nothing if it names others than those of the plan that no
+  // delegate has.
+  std::optional<std::set<int32_t>> nodesOf(const TfLiteIntArray* list);
+  int32_t addKernel(const TfLiteOperator& registration, const NodeSubset& subset,
+                    TfLiteDelegate* delegate);
+  void free(Node* kernel);
+  bool isVariable(int32_t tensor) const;
+  Status placeTemporaries(const Node& kernel);
+
+  const std::vector<int32_t>& results_;
+  size_t ownTensors_ = 0;  // the tensors of the graph itself, before those of kernels
+  IntArray planArray_;
+  std::vector<Partition> previewed_;
+  std::vector<TfLiteDelegateParams> previewParams_;
+  std::map<int32_t, TensorMemory> memory_;  // of temporaries
+  bool isApplying_ = false;
+};
+
+}  // namespace hearth::tflite_abi

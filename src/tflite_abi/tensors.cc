@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tflite_abi/tensors.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "base/caught.h"
+#include "tflite_abi/tensor_type.h"
+
+namespace hearth::tflite_abi {
+
+TfLiteIntArray* makeIntArray(std::span<const int32_t> values) {
+  if (values.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max()))
+    throw std::bad_alloc();
+  auto* const array = static_cast<TfLiteIntArray*>(
+      std::malloc(sizeof(TfLiteIntArray) + values.size() * sizeof(int32_t)));
+  if (array == nullptr) throw std::bad_alloc();
+  array->size = static_cast<int32_t>(values.size());
+  std::ranges::copy(values, array->data);
+  return array;
+}
+
+Result<uint64_t> tensorBytes(TfLiteType type, std::span<const int32_t> dims) {
+  const uint64_t bits = elementBits(type);
+  if (bits == 0)
+    return fail(ErrorCode::kUnsupported, "Tensors of type {} have no fixed size.", typeName(type));
+  // Elements of a tensor; times a dimension or the bits of an element, still no more than 64 bits.
+  constexpr uint64_t kMost = uint64_t{1} << 32;
+  uint64_t count = 1;
+  for (const int32_t dim : dims) {
+    if (dim < 0) return fail(ErrorCode::kBadData, "The dimension {} is negative.", dim);
+    count *= static_cast<uint64_t>(dim);
+    if (count > kMost)
+      return fail(ErrorCode::kBadData, "A tensor has more than {} elements, the most.", kMost);
+  }
+  return (count * bits + 7) / 8;
+}
+
+TfLiteStatus resizeTensor(const TfLiteIntArray* dims, TfLiteTensor* tensor) {
+  const size_t before = tensor->bytes;
+  const Status set =
+      base::caught([&] { return setDims({dims->data, static_cast<size_t>(dims->size)}, tensor); });
+  if (!set) return kTfLiteError;
+  if (tensor->allocation_type != kTfLiteDynamic) return kTfLiteOk;
+  return reallocateTensor(std::exchange(tensor->bytes, before), true, tensor);
+}
+
+Status setDims(std::span<const int32_t> dims, TfLiteTensor* tensor) {
+  uint64_t bytes = tensor->bytes;
+  if (tensor->type != kTfLiteString) {
+    HEARTH_ASSIGN(bytes, tensorBytes(tensor->type, dims));
+  }
+  if (!std::ranges::equal(dims, dimsOf(*tensor)) || tensor->dims == nullptr) {
+    TfLiteIntArray* const array = makeIntArray(dims);
+    std::free(tensor->dims);
+    tensor->dims = array;
+  }
+  tensor->bytes = bytes;
+  return {};
+}
+
+TfLiteStatus reallocateTensor(size_t bytes, bool preservesData, TfLiteTensor* tensor) {
+  if (tensor == nullptr) return kTfLiteError;
+  if (tensor->allocation_type != kTfLiteDynamic && tensor->allocation_type != kTfLitePersistentRo)
+    return kTfLiteOk;
+  if (bytes == tensor->bytes && tensor->data != nullptr) return kTfLiteOk;
+  void* data = nullptr;
+  if (preservesData) {
+    data = std::realloc(tensor->data, std::max<size_t>(bytes, 1));
+  } else {
+    data = std::malloc(std::max<size_t>(bytes, 1));
+    if (data != nullptr) std::free(tensor->data);
+  }
+  if (data == nullptr) return kTfLiteError;
+  tensor->data = data;
+  tensor->bytes = bytes;
+  return kTfLiteOk;
+}
+
+void freeTensorData(TfLiteTensor* tensor) {
+  if (tensor == nullptr) return;
+  if (tensor->allocation_type == kTfLiteDynamic || tensor->allocation_type == kTfLitePersistentRo)
+    std::free(tensor->data);
+  tensor->data = nullptr;
+}
+
+void freeTensor(TfLiteTensor* tensor) {
+  if (tensor == nullptr) return;
+  freeTensorData(tensor);
+  std::free(tensor->dims);
+  tensor->dims = nullptr;
+  std::free(const_cast<TfLiteIntArray*>(tensor->dims_signature));
+  tensor->dims_signature = nullptr;
+  freeQuantization(&tensor->quantization);
+  freeSparsity(std::exchange(tensor->sparsity, nullptr));
+}
+
+void freeQuantization(TfLiteQuantization* quantization) {
+  if (quantization == nullptr) return;
+  if (quantization->type == kTfLiteAffineQuantization && quantization->params != nullptr) {
+    const auto* const affine = static_cast<TfLiteAffineQuantization*>(quantization->params);
+    std::free(affine->scale);
+    std::free(affine->zero_point);
+  }
+  std::free(quantization->params);
+  *quantization = {kTfLiteNoQuantization, nullptr};
+}
+
+void freeSparsity(TfLiteSparsity* sparsity) {
+  if (sparsity == nullptr) return;
+  std::free(sparsity->traversal_order);
+  std::free(sparsity->block_map);
+  for (int32_t i = 0; sparsity->dim_metadata != nullptr && i < sparsity->dim_metadata_size; ++i) {
+    std::free(sparsity->dim_metadata[i].array_segments);
+    std::free(sparsity->dim_metadata[i].array_indices);
+  }
+  std::free(sparsity->dim_metadata);
+  std::free(sparsity);
+}
+
+}  // namespace hearth::tflite_abi
