@@ -17,7 +17,7 @@ ROOMS = {
               "bundle", "compilation"],
     "drivers/cpu": ["microkernels", "platform", "kernels", "weights", "plan", "lowering",
                     "compilation_cache"],
-    "drivers/vulkan": ["shaders", "context", "plan", "lowering"],
+    "drivers/vulkan": ["shaders", "context", "plan", "lowering", "compilation_cache"],
     "frontends/nnapi": ["objects", "entry_points"],
     "frontends/tflite": ["reader", "container", "translators"],
 }

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/model_bytes.h"
 
-#include <bit>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
+#include "base/byte_reader.h"
 #include "graph/model_fields.h"
 
 namespace hearth::graph {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "The format is little endian.");
 
 constexpr uint32_t kVersion = 2;
 
@@ -47,31 +45,12 @@ class Writer {
   size_t written_ = 0;
 };
 
-// Reads numbers and lists while there are bytes for them; zeros and empty lists from then on.
-class Reader {
+// Reads a model, whose scales may be kept apart.
+class Reader : public base::ByteReader {
  public:
   Reader(std::span<const uint8_t> bytes, std::span<const float> scales)
-      : rest_(bytes), scales_(scales) {}
+      : ByteReader(bytes), scales_(scales) {}
 
-  template <typename T>
-  T number() {
-    T value{};
-    take(&value, sizeof value);
-    return value;
-  }
-  // Any byte but 0 is true.
-  bool flag() { return number<uint8_t>() != 0; }
-  // The number of elements that follow, each of which takes at least `least` bytes.
-  size_t count(size_t least) {
-    const auto value = number<uint64_t>();
-    return bounded(value, rest_.size() / least);
-  }
-  template <typename T>
-  std::vector<T> list() {
-    std::vector<T> values(count(sizeof(T)));
-    take(values.data(), values.size() * sizeof(T));
-    return values;
-  }
   // The next list of scales, wherever it is kept; valid until the next call.
   std::span<const float> scales() {
     const size_t size =
@@ -86,27 +65,9 @@ class Reader {
     return std::span(floats_).first(size);
   }
   void readScalesApart() { areApart_ = flag(); }
-  bool isGood() const { return isGood_; }
-  bool hasBytes() const { return !rest_.empty(); }
-  bool isAtEnd() const { return rest_.empty() && scales_.empty(); }
+  bool isAtEnd() const { return !hasBytes() && scales_.empty(); }
 
  private:
-  size_t bounded(uint64_t value, size_t most) {
-    if (value <= most) return static_cast<size_t>(value);
-    isGood_ = false;
-    return 0;
-  }
-  void take(void* to, size_t size) {
-    if (!isGood_ || size > rest_.size()) {
-      isGood_ = false;
-      return;
-    }
-    if (size != 0) std::memcpy(to, rest_.data(), size);
-    rest_ = rest_.subspan(size);
-  }
-
-  std::span<const uint8_t> rest_;
-  bool isGood_ = true;
   std::span<const float> scales_;  // scales that are kept apart
   bool areApart_ = false;
   std::vector<float> floats_;  // scales among the bytes; as large as the longest list so far

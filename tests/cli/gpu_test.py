@@ -47,6 +47,33 @@ class GpuTest(DataTest):
             self.assertIn(f" on {DEVICE}, hearth-cpu\n", text)
             np.testing.assert_array_equal(scores, expected)
 
+    def testTheNextProcessComesFromTheCompilationCache(self):
+        for hosts in ("", f"{DEVICE}=spawn"):
+            cache = self.folder / f"cache{hosts}"
+            cache.mkdir()
+            environment = {**self.environment, "HEARTH_DRIVER_HOSTS": hosts,
+                           "XDG_STATE_HOME": str(self.folder / "state")}
+
+            def start():
+                report = self.json("run", self.model("mobilenet_v1_0.25_128_quant"), "--random-input", 1,
+                                   "--cache-dir", cache, "--token", "5a" * 32,
+                                   env=environment)
+                return report["start"], report["outputs"]
+
+            first, outputs = start()
+            self.assertNotEqual(first["cache"], "hit")
+            second, cached = start()
+            self.assertEqual((second["cache"], second["packed_bytes"]), ("hit", 0))
+            self.assertEqual(cached, outputs)
+            if hosts:
+                continue
+            for path in cache.iterdir():
+                path.write_bytes(bytes(path.stat().st_size))
+                repaired, outputsAfter = start()
+                self.assertNotEqual(repaired["cache"], "hit")
+                self.assertEqual(outputsAfter, outputs)
+            self.assertEqual(start()[0]["cache"], "hit")
+
     def testAnImplementationOnTheCpuIsNotTakenForAGpu(self):
         run = self.hearth("devices", env={**self.environment, "HEARTH_VULKAN_DEVICE": "no such GPU"})
         self.assertEqual(run.returncode, 0)

@@ -222,6 +222,38 @@ def cachedModels():
     yield "model.cache", head + struct.pack("<II", 0, 1) + choices + b"no plan." + model
 
 
+def gpuPlans():
+    """Plans of the GPU driver: RELU of two floats, and ADD of a constant to a reshaped tensor."""
+    def text(letters):
+        return struct.pack("<Q", len(letters)) + letters
+
+    def tensor(isConstant, size, root, offset):
+        return struct.pack("<BQIQ", isConstant, size, root, offset)
+
+    def dispatch(shader, bindings, parameters):
+        return (text(shader) + struct.pack("<IQ", 0, len(bindings)) +
+                b"".join(struct.pack("<IB", *binding) for binding in bindings) +
+                struct.pack(f"<Q{len(parameters)}I", len(parameters), *parameters) + struct.pack("<3I", 1, 1, 1))
+
+    def argument(tensor, *dimensions):
+        return struct.pack(f"<iQ{len(dimensions)}IBI", 3, len(dimensions), *dimensions, 0, tensor)
+
+    def output(tensor, *dimensions):
+        return argument(tensor, *dimensions) + struct.pack(f"<Q{len(dimensions)}I", len(dimensions), *dimensions)
+
+    def plan(arena, constants, tensors, dispatches, inputs, outputs, version=1):
+        return b"HVULPLAN" + struct.pack("<IQQ", version, arena, constants) + b"".join(
+            struct.pack("<Q", len(parts)) + b"".join(parts)
+            for parts in (tensors, dispatches, inputs, outputs, [text(b"unary.f32") + struct.pack("<I", 0) + text(b"code")]))
+
+    relu = [dispatch(b"unary.f32", [(0, 0), (1, 1)], [2, 0, 0x7f800000])]
+    yield "relu.plan", plan(32, 0, [tensor(0, 8, 0, 0), tensor(0, 8, 1, 16)], relu, [argument(0, 2)], [output(1, 2)])
+    add = [dispatch(b"binary.f32", [(1, 0), (2, 0), (3, 1)], [2] * 20)]
+    yield "add.plan", plan(32, 16, [tensor(0, 8, 0, 0), tensor(0, 8, 0, 0), tensor(1, 8, 2, 0), tensor(0, 8, 3, 16)],
+                           add, [argument(0, 1, 2)], [output(3, 2)])
+    yield "other.plan", plan(32, 0, [], [], [], [], version=2)
+
+
 def inputFiles():
     for name, array in (("float.npy", numpy.linspace(-1, 1, 6, dtype=numpy.float32).reshape(2, 3)),
                         ("bool.npy", numpy.array([True, False])),
@@ -468,7 +500,7 @@ def main():
                           ("blob_cache_fuzz", blobCaches),
                           ("prefix_block_fuzz", prefixHeads),
                           ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
-                          ("cached_model_fuzz", cachedModels),
+                          ("cached_model_fuzz", cachedModels), ("vulkan_plan_fuzz", gpuPlans),
                           ("call_sequence_fuzz", callSequences),
                           ("delegate_graph_fuzz", delegateGraphs),
                           ("chat_template_fuzz", chatTemplates), ("tokenizer_json_fuzz", tokenizers),

@@ -150,6 +150,21 @@ Result<CacheBytes> readCacheFiles(int modelFile, int dataFile,
   return fail(ErrorCode::kNotFound, "The cache files are not what was written into them.");
 }
 
+Result<CacheBytes> readKnownFiles(MappingManager& map, const CacheOwner& owner, int modelFile,
+                                  int dataFile) {
+  const auto read = [&](std::span<const CachedContent> contents) {
+    Result<CacheBytes> bytes = readCacheFiles(modelFile, dataFile, contents);
+    if (bytes) map.touch(owner, bytes->content);
+    return bytes;
+  };
+  if (const auto latest = map.findLatest(owner))
+    if (auto bytes = read({&*latest, 1})) return bytes;
+  HEARTH_ASSIGN(const std::vector<CachedContent> contents, map.find(owner));
+  if (contents.empty())
+    return fail(ErrorCode::kNotFound, "Nothing is known to be cached under this token.");
+  return read(contents);
+}
+
 Result<CachedContent> contentOfFiles(int modelFile, int dataFile) {
   CachedContent content;
   HEARTH_ASSIGN(content.modelBytes, sizeOf(modelFile));
@@ -182,6 +197,14 @@ Status writeCacheFiles(int modelFile, CachePieces model, int dataFile, CachePiec
   HEARTH_TRY(writeFile(modelFile, model));
   HEARTH_CRASH_POINT("cache_files.after_model");
   return {};
+}
+
+Status saveKnownFiles(MappingManager& map, const CacheOwner& owner, int modelFile,
+                      CachePieces model, int dataFile, CachePieces data) {
+  // The map learns the content before the files are written: if the process is killed in between,
+  // the files do not match the map and are not used.
+  HEARTH_TRY(map.remember(owner, contentOf(model, data)));
+  return writeCacheFiles(modelFile, model, dataFile, data);
 }
 
 uint64_t trustedCacheBytes() {

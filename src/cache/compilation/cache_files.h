@@ -35,6 +35,10 @@ struct CacheBytes {
 Result<CacheBytes> readCacheFiles(int modelFile, int dataFile,
                                   std::span<const CachedContent> contents);
 
+// The same for the files of this owner, if the map knows what they contain.
+Result<CacheBytes> readKnownFiles(MappingManager& map, const CacheOwner& owner, int modelFile,
+                                  int dataFile);
+
 // The digest and sizes of the files as they are now. Keeps and interprets nothing. Error: kIo.
 Result<CachedContent> contentOfFiles(int modelFile, int dataFile);
 
@@ -56,6 +60,11 @@ class CacheFileLock {
 // Writes both files, under a CacheFileLock for which it waits one second at most. After a failure
 // the files match no content that the map knows. Error: kIo.
 Status writeCacheFiles(int modelFile, CachePieces model, int dataFile, CachePieces data);
+
+// Lets the map know what the files are to contain, and writes them. Errors: those of
+// MappingManager::remember() and writeCacheFiles().
+Status saveKnownFiles(MappingManager& map, const CacheOwner& owner, int modelFile,
+                      CachePieces model, int dataFile, CachePieces data);
 
 // How many bytes of client files were accepted since the process started.
 uint64_t trustedCacheBytes();

@@ -53,9 +53,9 @@ constexpr Fault kFaults[] = {
 // Prepares a convolution and computes it once.
 Status computeOnce(const std::shared_ptr<Gpu>& gpu) {
   HEARTH_ASSIGN(std::shared_ptr<Pipelines> pipelines, Pipelines::create(gpu));
-  const auto model = std::make_shared<const graph::Model>(hal::cts::convolutionModel(5));
   HEARTH_ASSIGN(const auto prepared,
-                VulkanPreparedModel::create({gpu, std::move(pipelines)}, model, {}));
+                VulkanPreparedModel::create({gpu, std::move(pipelines)},
+                                            hal::cts::convolutionModel(5), {}, {}));
   std::vector<float> input(5 * 5 * 3, 1.0f), output(5 * 5 * 4);
   hal::Request request;
   for (std::vector<float>* values : {&input, &output}) {

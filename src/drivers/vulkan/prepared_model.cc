@@ -6,8 +6,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/caught.h"
+#include "drivers/vulkan/compilation_cache/model_cache.h"
 #include "drivers/vulkan/context/commands.h"
 #include "drivers/vulkan/lowering/plan_builder.h"
+#include "drivers/vulkan/plan/constant_bytes.h"
 #include "hal/request_check.h"
 
 namespace hearth::vulkan {
@@ -102,20 +105,62 @@ Status checkOutputDimensions(const graph::Dimensions& made, const graph::Dimensi
 }  // namespace
 
 Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::create(
-    OpenGpu open, std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options) {
+    OpenGpu open, const graph::Model& model, const hal::PrepareOptions& options,
+    const hal::Cache& cache) {
+  const GpuFacts& facts = open.gpu->facts();
+  HEARTH_ASSIGN(Plan plan, buildPlan(model, facts, options.maxActivationBytes));
+  HEARTH_ASSIGN(const ConstantBytes constants, ConstantBytes::of(plan, facts.rangeAlignment));
+  plan.forgetModel();
   std::shared_ptr<VulkanPreparedModel> prepared(
-      new VulkanPreparedModel(std::move(open), std::move(model)));
-  HEARTH_ASSIGN(prepared->plan_, buildPlan(*prepared->model_, prepared->open_.gpu->facts(),
-                                           options.maxActivationBytes));
-  HEARTH_TRY(prepared->uploadConstants());
-  HEARTH_TRY(hal::checkPoolsWhole(*prepared->model_));
-  // Compiles all pipelines, too.
-  HEARTH_ASSIGN(std::unique_ptr<RunContext> context, prepared->takeContext());
-  prepared->giveContext(std::move(context));
+      new VulkanPreparedModel(std::move(open), std::move(plan)));
+  HEARTH_TRY(prepared->prepare(constants.pieces()));
+  HEARTH_TRY(hal::checkPoolsWhole(model));
+  hal::StartReport& report = prepared->report_;
+  report.reason = "the GPU driver keeps nothing without a compilation cache";
+  report.packedBytes["constants"] = prepared->plan_.constantBytes;
+  if (cache.modelFiles.empty() && cache.dataFiles.empty()) return prepared;
+  const Status saved = base::caught([&] {
+    return saveModel(prepared->plan_, constants.pieces(), *prepared->open_.pipelines,
+                     prepared->open_.gpu->facts(), cache);
+  });
+  if (saved) {
+    report.state = hal::StartReport::State::kCold;
+    report.reason = "it was not in the compilation cache";
+  } else {
+    report.cacheProblem = saved.error().toString();
+  }
   return prepared;
 }
 
-Status VulkanPreparedModel::uploadConstants() {
+Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createSaved(
+    OpenGpu open, const hal::PrepareOptions& options, const hal::Cache& cache) {
+  HEARTH_ASSIGN(SavedModel saved, loadModel(open.gpu->facts(), cache));
+  Plan& plan = saved.cached.plan;
+  if (options.maxActivationBytes != 0 && plan.arenaBytes > options.maxActivationBytes)
+    return fail(ErrorCode::kOutOfMemory,
+                "The activations of the cached model need {} bytes, the limit is {}.",
+                plan.arenaBytes, options.maxActivationBytes);
+  for (const SavedPipeline& pipeline : saved.cached.pipelines)
+    HEARTH_TRY(open.pipelines->restore(pipeline));
+  const std::span<const uint8_t> constants(saved.constants.data(), plan.constantBytes);
+  std::shared_ptr<VulkanPreparedModel> prepared(
+      new VulkanPreparedModel(std::move(open), std::move(plan)));
+  HEARTH_TRY(prepared->prepare({&constants, 1}));
+  prepared->report_.state = hal::StartReport::State::kWarm;
+  prepared->report_.mappedBytes = constants.size();
+  return prepared;
+}
+
+Status VulkanPreparedModel::prepare(std::span<const std::span<const uint8_t>> constants) {
+  report_.activationBytes = plan_.arenaBytes;
+  HEARTH_TRY(uploadConstants(constants));
+  // Compiles the pipelines, too.
+  HEARTH_ASSIGN(std::unique_ptr<RunContext> context, takeContext());
+  giveContext(std::move(context));
+  return {};
+}
+
+Status VulkanPreparedModel::uploadConstants(std::span<const std::span<const uint8_t>> constants) {
   if (plan_.constantBytes == 0) return {};
   const std::shared_ptr<Gpu>& gpu = open_.gpu;
   HEARTH_ASSIGN(constants_, Buffer::create(gpu, plan_.constantBytes, Buffer::Kind::kDevice));
@@ -123,39 +168,28 @@ Status VulkanPreparedModel::uploadConstants() {
   HEARTH_ASSIGN(const std::unique_ptr<Buffer> stage,
                 Buffer::create(gpu, stageBytes, Buffer::Kind::kUpload));
   HEARTH_ASSIGN(const std::unique_ptr<Commands> commands, Commands::create(gpu));
-  std::vector<VkBufferCopy> regions;
-  uint64_t used = 0;
+  uint64_t done = 0;  // bytes that are in the GPU's memory
+  uint64_t used = 0;  // bytes behind them that are in `stage`
   const auto flush = [&]() -> Status {
-    if (regions.empty()) return {};
+    if (used == 0) return {};
+    const VkBufferCopy region{0, done, used};
     HEARTH_TRY(commands->begin());
-    gpu->functions().vkCmdCopyBuffer(commands->handle(), stage->handle(), constants_->handle(),
-                                     static_cast<uint32_t>(regions.size()), regions.data());
+    gpu->functions().vkCmdCopyBuffer(commands->handle(), stage->handle(), constants_->handle(), 1,
+                                     &region);
     commands->barrier();
     HEARTH_TRY(commands->end());
     HEARTH_TRY(commands->run());
-    regions.clear();
-    used = 0;
+    done += std::exchange(used, 0);
     return {};
   };
-  for (PlannedTensor& tensor : plan_.tensors) {
-    if (tensor.place != PlannedTensor::Place::kConstants) continue;
-    std::vector<uint8_t> made;
-    const uint8_t* bytes = tensor.constant;
-    if (tensor.make) {
-      HEARTH_ASSIGN(made, tensor.make());
-      bytes = made.data();
-      tensor.make = nullptr;
-    }
-    for (uint64_t done = 0; done < tensor.bytes;) {
-      if (used == stageBytes) HEARTH_TRY(flush());
-      const uint64_t part = std::min(tensor.bytes - done, stageBytes - used);
-      std::memcpy(stage->data() + used, bytes + done, part);
-      regions.push_back({used, tensor.offset + done, part});
+  for (std::span<const uint8_t> piece : constants)
+    while (!piece.empty()) {
+      const uint64_t part = std::min<uint64_t>(piece.size(), stageBytes - used);
+      std::memcpy(stage->data() + used, piece.data(), part);
       used += part;
-      done += part;
+      piece = piece.subspan(part);
+      if (used == stageBytes) HEARTH_TRY(flush());
     }
-    tensor.constant = nullptr;
-  }
   return flush();
 }
 
@@ -177,7 +211,7 @@ void VulkanPreparedModel::giveContext(std::unique_ptr<RunContext> context) {
 }
 
 Result<std::unique_ptr<hal::Execution>> VulkanPreparedModel::createExecution(hal::Request request) {
-  HEARTH_ASSIGN(hal::BoundRequest bound, hal::checkRequest(model_->main(), request));
+  HEARTH_ASSIGN(hal::BoundRequest bound, hal::checkRequest(plan_.arguments, request));
   for (size_t i = 0; i < bound.inputs.size(); ++i)
     if (!bound.inputs[i].isPresent && plan_.inputs[i] != kNoTensor)
       return fail(ErrorCode::kBadData, "Input {} has no value.", i);
@@ -189,10 +223,7 @@ Result<std::unique_ptr<hal::Execution>> VulkanPreparedModel::createExecution(hal
 }
 
 hal::StartReport VulkanPreparedModel::startReport() const {
-  hal::StartReport report;
-  report.reason = "the GPU driver keeps nothing between starts";
-  report.activationBytes = plan_.arenaBytes;
-  return report;
+  return report_;
 }
 
 }  // namespace hearth::vulkan

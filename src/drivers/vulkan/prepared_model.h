@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -22,14 +23,23 @@ struct OpenGpu {
   std::shared_ptr<Pipelines> pipelines;
 };
 
-// A model whose constants lie on the GPU and whose pipelines are compiled. See hal::PreparedModel.
+// A model whose constants lie on the GPU and whose pipelines are compiled. It needs nothing more of
+// the graph::Model. See hal::PreparedModel.
 class VulkanPreparedModel final : public hal::PreparedModel,
                                   public std::enable_shared_from_this<VulkanPreparedModel> {
  public:
-  // The model has passed graph::validate() and ops::validateOperations(). Errors as buildPlan() and
-  // RunContext::create(); kOpFailed if constants were lost meanwhile.
-  static Result<std::shared_ptr<VulkanPreparedModel>> create(
-      OpenGpu open, std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options);
+  // The model has passed graph::validate() and ops::validateOperations(). Writes it to the cache
+  // files if there are any. Errors as buildPlan() and RunContext::create(); kOpFailed if constants
+  // were lost meanwhile.
+  static Result<std::shared_ptr<VulkanPreparedModel>> create(OpenGpu open,
+                                                             const graph::Model& model,
+                                                             const hal::PrepareOptions& options,
+                                                             const hal::Cache& cache);
+
+  // The model that create() wrote to these files. Errors as loadModel() and RunContext::create();
+  // kOutOfMemory if it needs more than `options` allow.
+  static Result<std::shared_ptr<VulkanPreparedModel>> createSaved(
+      OpenGpu open, const hal::PrepareOptions& options, const hal::Cache& cache);
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   hal::StartReport startReport() const override;
@@ -41,13 +51,15 @@ class VulkanPreparedModel final : public hal::PreparedModel,
   void giveContext(std::unique_ptr<RunContext> context);
 
  private:
-  VulkanPreparedModel(OpenGpu open, std::shared_ptr<const graph::Model> model)
-      : open_(std::move(open)), model_(std::move(model)) {}
-  Status uploadConstants();
+  VulkanPreparedModel(OpenGpu open, Plan plan) : open_(std::move(open)), plan_(std::move(plan)) {}
+  // Brings the constants to the GPU, in pieces that follow each other, and compiles what is not
+  // compiled yet.
+  Status prepare(std::span<const std::span<const uint8_t>> constants);
+  Status uploadConstants(std::span<const std::span<const uint8_t>> constants);
 
   OpenGpu open_;
-  std::shared_ptr<const graph::Model> model_;
   Plan plan_;
+  hal::StartReport report_;
   std::unique_ptr<Buffer> constants_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<RunContext>> idle_;

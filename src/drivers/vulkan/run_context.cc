@@ -137,7 +137,7 @@ Status RunContext::record(Pipelines& pipelines, const Plan& plan, const Buffer* 
       pending.clear();
     }
     pending.add(plan, dispatch);
-    HEARTH_ASSIGN(const VkPipeline pipeline, pipelines.find(dispatch.shader, dispatch.constant));
+    HEARTH_ASSIGN(const VkPipeline pipeline, pipelines.find({dispatch.shader, dispatch.constant}));
     // Each tensor is bound by itself: robust accesses end where it ends.
     std::array<VkDescriptorBufferInfo, kBindings> ranges{};
     std::array<VkWriteDescriptorSet, kBindings> writes{};

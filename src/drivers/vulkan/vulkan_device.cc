@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "drivers/vulkan/compilation_cache/model_cache.h"
 #include "drivers/vulkan/lowering/plan_builder.h"
 #include "drivers/vulkan/prepared_model.h"
 #include "graph/validated_model.h"
@@ -22,6 +23,12 @@ Result<OpenGpu> openGpu(const GpuOptions& options) {
   HEARTH_ASSIGN(open.gpu, Gpu::open(options));
   HEARTH_ASSIGN(open.pipelines, Pipelines::create(open.gpu));
   return open;
+}
+
+Status checkDeadline(const hal::PrepareOptions& options) {
+  if (!options.deadline.hasPassed()) return {};
+  return fail(ErrorCode::kMissedDeadlinePersistent,
+              "The deadline has passed before the preparation.");
 }
 
 class VulkanDevice final : public hal::Device {
@@ -41,6 +48,10 @@ class VulkanDevice final : public hal::Device {
   int64_t featureLevel() const override { return 1000007; }
   std::vector<std::string> supportedExtensions() const override {
     return {std::string(graph::kTfliteExtensionName)};
+  }
+
+  Result<hal::CacheFileCounts> numberOfCacheFilesNeeded() const override {
+    return kCacheFileCounts;
   }
 
   hal::Capabilities capabilities() const override {
@@ -76,16 +87,21 @@ class VulkanDevice final : public hal::Device {
 
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-      hal::Cache /*cache*/) override {
+      hal::Cache cache) override {
     if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-    if (options.deadline.hasPassed())
-      return fail(ErrorCode::kMissedDeadlinePersistent,
-                  "The deadline has passed before the preparation.");
+    HEARTH_TRY(checkDeadline(options));
     HEARTH_TRY(hal::checkPoolsMapped(*model));
     HEARTH_TRY(graph::validateOnce(*model));
     HEARTH_TRY(ops::validateOperationsOnce(*model));
     HEARTH_ASSIGN(OpenGpu open, working());
-    return VulkanPreparedModel::create(std::move(open), std::move(model), options);
+    return VulkanPreparedModel::create(std::move(open), *model, options, cache);
+  }
+
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModelFromCache(
+      const hal::PrepareOptions& options, hal::Cache cache) override {
+    HEARTH_TRY(checkDeadline(options));
+    HEARTH_ASSIGN(OpenGpu open, working());
+    return VulkanPreparedModel::createSaved(std::move(open), options, cache);
   }
 
  private:

@@ -87,12 +87,8 @@ class Saver {
       dataPieces.push_back(std::span(padding).first(aligned(size + kReadSlack) - size));
     }
     const std::span<const uint8_t> modelPieces[] = {plan};
-    // The map learns the content before the files are written: if the process is killed in between,
-    // the files do not match the map and are not used.
-    HEARTH_TRY(cache::MappingManager::shared()->remember(
-        owner, cache::contentOf(modelPieces, dataPieces)));
-    return cache::writeCacheFiles(cache.modelFiles[0].get(), modelPieces, cache.dataFiles[0].get(),
-                                  dataPieces);
+    return cache::saveKnownFiles(*cache::MappingManager::shared(), owner, cache.modelFiles[0].get(),
+                                 modelPieces, cache.dataFiles[0].get(), dataPieces);
   }
 
  private:
@@ -317,28 +313,15 @@ Result<std::vector<memory::PoolRef>> poolsOf(const CachedPlan& plan, LoadedMemor
   return pools;
 }
 
-// Copies the files, if their content is one that was written for the owner.
-Result<cache::CacheBytes> readKnownFiles(const hal::Cache& cache, const cache::CacheOwner& owner,
-                                         cache::MappingManager& map) {
-  const auto read = [&](std::span<const cache::CachedContent> contents) {
-    return cache::readCacheFiles(cache.modelFiles[0].get(), cache.dataFiles[0].get(), contents);
-  };
-  if (const auto latest = map.findLatest(owner))
-    if (auto bytes = read({&*latest, 1})) return bytes;
-  HEARTH_ASSIGN(const std::vector<cache::CachedContent> contents, map.find(owner));
-  if (contents.empty())
-    return fail(ErrorCode::kNotFound, "Nothing is known to be cached under this token.");
-  return read(contents);
-}
-
 using OpenStore = std::shared_ptr<cache::SegmentStore> (*)(const hal::PrepareOptions&);
 
 Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& cache,
                         cache::MappingManager& map, OpenStore openStore) {
   HEARTH_TRY(checkFiles(cache));
   HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
-  HEARTH_ASSIGN(cache::CacheBytes bytes, readKnownFiles(cache, owner, map));
-  map.touch(owner, bytes.content);
+  HEARTH_ASSIGN(
+      cache::CacheBytes bytes,
+      cache::readKnownFiles(map, owner, cache.modelFiles[0].get(), cache.dataFiles[0].get()));
   const auto dataBytes = std::make_shared<const memory::Mapping>(std::move(bytes.data));
   HEARTH_ASSIGN(const CachedData data,
                 CachedData::parse({dataBytes->data(), bytes.content.dataBytes}));
@@ -430,10 +413,8 @@ Status saveChoices(const SavedFiles& files, std::vector<uint8_t> choices, const 
   const std::vector<uint8_t> model = plan.encoded();
   const std::span<const uint8_t> modelPieces[] = {model};
   const std::span<const uint8_t> dataPieces[] = {{files.data->data(), files.dataBytes}};
-  HEARTH_TRY(
-      cache::MappingManager::shared()->remember(owner, cache::contentOf(modelPieces, dataPieces)));
-  return cache::writeCacheFiles(cache.modelFiles[0].get(), modelPieces, cache.dataFiles[0].get(),
-                                dataPieces);
+  return cache::saveKnownFiles(*cache::MappingManager::shared(), owner, cache.modelFiles[0].get(),
+                               modelPieces, cache.dataFiles[0].get(), dataPieces);
 }
 
 Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cache& cache) {

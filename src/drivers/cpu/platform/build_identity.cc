@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/platform/build_identity.h"
 
-#include <elf.h>
 #include <hearth_xnnpack.h>
-#include <link.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
 #include <span>
 
+#include "base/build_id.h"
 #include "base/env.h"
 #include "base/immortal.h"
 #include "base/trace.h"
@@ -20,52 +18,13 @@
 namespace hearth::cpu {
 namespace {
 
-// The build identifier that the linker wrote into the library or program that contains this code.
-struct BuildNote {
-  uintptr_t address = 0;  // of this code
-  std::span<const uint8_t> id;
-};
-
-int findBuildNote(dl_phdr_info* info, size_t, void* data) {
-  auto* wanted = static_cast<BuildNote*>(data);
-  bool isOurs = false;
-  for (size_t i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = info->dlpi_phdr[i];
-    const uintptr_t begin = info->dlpi_addr + header.p_vaddr;
-    if (header.p_type == PT_LOAD && wanted->address >= begin &&
-        wanted->address - begin < header.p_memsz)
-      isOurs = true;
-  }
-  if (!isOurs) return 0;
-  for (size_t i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& header = info->dlpi_phdr[i];
-    if (header.p_type != PT_NOTE) continue;
-    const auto* at = reinterpret_cast<const uint8_t*>(info->dlpi_addr + header.p_vaddr);
-    size_t left = header.p_memsz;
-    ElfW(Nhdr) note;
-    while (left >= sizeof note) {
-      std::memcpy(&note, at, sizeof note);
-      const size_t name = (size_t{note.n_namesz} + 3) / 4 * 4;
-      const size_t size = sizeof note + name + (size_t{note.n_descsz} + 3) / 4 * 4;
-      if (size > left) break;
-      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-          std::memcmp(at + sizeof note, "GNU", 4) == 0)
-        wanted->id = {at + sizeof note + name, note.n_descsz};
-      at += size;
-      left -= size;
-    }
-  }
-  return 1;
-}
-
 Result<base::Sha256Digest> driverIdentity() {
-  BuildNote note;
-  note.address = reinterpret_cast<uintptr_t>(&driverIdentity);
-  ::dl_iterate_phdr(findBuildNote, &note);
-  if (note.id.empty())
+  const std::span<const uint8_t> id =
+      base::buildIdOf(reinterpret_cast<const void*>(&driverIdentity));
+  if (id.empty())
     return fail(ErrorCode::kOpFailed,
                 "The library of hearth-cpu has no build identifier; link it with --build-id.");
-  return base::Sha256::of(note.id);
+  return base::Sha256::of(id);
 }
 
 // A weights cache that keeps nothing and hashes the packings.

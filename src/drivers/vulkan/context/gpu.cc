@@ -201,6 +201,17 @@ void Gpu::readFacts() {
   facts_.maxAllocation = vulkan11.maxMemoryAllocationSize;
   facts_.rangeAlignment = std::max<uint64_t>(limits.minStorageBufferOffsetAlignment, 16);
   std::ranges::copy(limits.maxComputeWorkGroupCount, facts_.maxGroups);
+  facts_.vendorId = properties.properties.vendorID;
+  facts_.deviceId = properties.properties.deviceID;
+  std::ranges::copy(properties.properties.pipelineCacheUUID, facts_.pipelineCacheUuid.begin());
+  base::Sha256 identity;
+  identity.update(facts_.pipelineCacheUuid);
+  identity.update(vulkan11.deviceUUID);
+  identity.update(vulkan11.driverUUID);
+  for (const uint32_t word : {facts_.vendorId, facts_.deviceId, properties.properties.driverVersion,
+                              static_cast<uint32_t>(vulkan12.driverID)})
+    identity.update(&word, sizeof word);
+  facts_.identity = identity.finish();
   vkGetPhysicalDeviceMemoryProperties(physical_, &facts_.memory);
 }
 

@@ -4,6 +4,7 @@
 
 #include <volk.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "base/deadline.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "base/sha256.h"
 
 namespace hearth::vulkan {
 
@@ -38,6 +40,13 @@ struct GpuFacts {
   uint64_t rangeAlignment = 1;  // of the place of a tensor in a buffer
   uint32_t maxGroups[3] = {};   // work groups of a dispatch
   VkPhysicalDeviceMemoryProperties memory{};
+  // Of the device, its driver and the driver's version: what is compiled for one is of no use to
+  // another.
+  base::Sha256Digest identity{};
+  // As the head of a VkPipelineCache has them.
+  uint32_t vendorId = 0;
+  uint32_t deviceId = 0;
+  std::array<uint8_t, VK_UUID_SIZE> pipelineCacheUuid{};
 };
 
 // kResourceExhaustedTransient for an exhausted memory, kDeadObject for a lost device, kOpFailed for

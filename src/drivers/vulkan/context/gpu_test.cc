@@ -50,10 +50,10 @@ TEST_F(GpuTest, EveryShaderBecomesAPipeline) {
   const auto pipelines = Pipelines::create(gpu_);
   ASSERT_TRUE(pipelines);
   for (const EmbeddedShader& shader : embeddedShaders()) {
-    const auto pipeline = (*pipelines)->find(std::string(shader.name), 0);
+    const auto pipeline = (*pipelines)->find({std::string(shader.name), 0});
     EXPECT_TRUE(pipeline) << shader.name << ": " << pipeline.error().toString();
   }
-  EXPECT_FALSE((*pipelines)->find("no such shader", 0));
+  EXPECT_FALSE((*pipelines)->find({"no such shader", 0}));
 }
 
 TEST_F(GpuTest, AnExhaustedMemoryIsNoLoss) {

@@ -3,11 +3,14 @@
 
 #include <volk.h>
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
@@ -20,6 +23,21 @@ namespace hearth::vulkan {
 inline constexpr uint32_t kBindings = 5;
 inline constexpr uint32_t kParameterBytes = 128;
 
+// An embedded shader and the value of its constant 0.
+struct PipelineKey {
+  std::string shader;
+  uint32_t constant = 0;
+
+  friend auto operator<=>(const PipelineKey&, const PipelineKey&) = default;
+};
+
+// What Vulkan gives of a compiled pipeline for later processes: the data of a VkPipelineCache that
+// holds this pipeline alone. It contains machine code, so that nobody must have changed it.
+struct SavedPipeline {
+  PipelineKey key;
+  std::vector<uint8_t> data;
+};
+
 // The compiled pipelines of one device. Models that use the same shader share its pipeline.
 // Thread-safe.
 class Pipelines {
@@ -29,22 +47,36 @@ class Pipelines {
   Pipelines(const Pipelines&) = delete;
   Pipelines& operator=(const Pipelines&) = delete;
 
-  // The pipeline of an embedded shader whose constant 0 has the value `constant`; compiles it at
-  // its first use. Lives as long as this object.
-  Result<VkPipeline> find(const std::string& shader, uint32_t constant);
+  // The pipeline of this key; compiles it at its first use. Lives as long as this object. Errors:
+  // kUnsupported for a shader that is not embedded; those of the calls that compile.
+  Result<VkPipeline> find(const PipelineKey& key);
+
+  // The same of a pipeline that an earlier process compiled for this device. The caller has checked
+  // that the data is what save() returned there. If Vulkan refuses it, it is compiled.
+  Status restore(const SavedPipeline& saved);
+
+  // The pipeline for later processes; without data where Vulkan gave none. It must be compiled.
+  SavedPipeline save(const PipelineKey& key);
 
   VkPipelineLayout layout() const { return layout_; }
   VkDescriptorSetLayout setLayout() const { return setLayout_; }
 
  private:
   explicit Pipelines(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+  struct Compiled {
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    std::vector<uint8_t> data;  // SavedPipeline::data
+  };
   Status createLayouts();
+  Result<Compiled> compile(const PipelineKey& key, std::span<const uint8_t> saved);
+  VkPipelineCache createCache(std::span<const uint8_t> saved);
+  std::vector<uint8_t> dataOf(VkPipelineCache cache);
 
   std::shared_ptr<Gpu> gpu_;
   VkDescriptorSetLayout setLayout_ = VK_NULL_HANDLE;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   base::Mutex mutex_;
-  std::map<std::pair<std::string, uint32_t>, VkPipeline> pipelines_;
+  std::map<PipelineKey, Compiled> pipelines_;
 };
 
 }  // namespace hearth::vulkan

@@ -63,6 +63,17 @@ class PlanBuilder {
     return {};
   }
 
+  void addArguments() {
+    const auto copy = [&](const std::vector<uint32_t>& from, std::vector<uint32_t>* to) {
+      for (const uint32_t index : from) {
+        to->push_back(static_cast<uint32_t>(plan_.arguments.operands.size()));
+        plan_.arguments.operands.push_back(main_.operands[index]);
+      }
+    };
+    copy(main_.inputs, &plan_.arguments.inputs);
+    copy(main_.outputs, &plan_.arguments.outputs);
+  }
+
   Plan& plan() { return plan_; }
 
  private:
@@ -165,6 +176,7 @@ Result<Plan> buildPlan(const graph::Model& model, const GpuFacts& facts, uint64_
   for (const graph::Operation& operation : model.main().operations)
     HEARTH_TRY(builder.addOperation(operation));
   HEARTH_TRY(builder.addOutputs());
+  builder.addArguments();
   HEARTH_TRY(placeTensors(&builder.plan(), facts.rangeAlignment, limit));
   return std::move(builder.plan());
 }

@@ -53,8 +53,18 @@ struct Plan {
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
   std::vector<graph::Dimensions> outputDimensions;
+  // The model's inputs and outputs without the rest of it: what requests are checked against.
+  graph::Subgraph arguments;
   uint64_t arenaBytes = 0;
   uint64_t constantBytes = 0;
+
+  // Drops what refers to the model: the constants, which are then elsewhere.
+  void forgetModel() {
+    for (PlannedTensor& tensor : tensors) {
+      tensor.constant = nullptr;
+      tensor.make = nullptr;
+    }
+  }
 
   const PlannedTensor& rootOf(TensorId id) const {
     while (tensors[id].root != id) id = tensors[id].root;

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/vulkan/compilation_cache/model_cache.h"
+
+#include <unistd.h>
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/build_id.h"
+#include "base/trace.h"
+#include "cache/compilation/cache_files.h"
+#include "cache/compilation/mapping_manager.h"
+
+namespace hearth::vulkan {
+namespace {
+
+Status checkFiles(const hal::Cache& cache) {
+  if (cache.modelFiles.size() == kCacheFileCounts.model &&
+      cache.dataFiles.size() == kCacheFileCounts.data)
+    return {};
+  return fail(ErrorCode::kBadData,
+              "There are {} and {} cache files; the GPU driver takes {} and {}.",
+              cache.modelFiles.size(), cache.dataFiles.size(), kCacheFileCounts.model,
+              kCacheFileCounts.data);
+}
+
+// Whose cache files this build writes for this GPU and token. The build covers the shaders.
+Result<cache::CacheOwner> ownerOf(const GpuFacts& facts, const hal::CacheToken& token) {
+  const auto build = base::buildIdOf(reinterpret_cast<const void*>(&ownerOf));
+  if (build.empty())
+    return fail(ErrorCode::kOpFailed,
+                "The library of the GPU driver has no build identifier; link it with --build-id.");
+  base::Sha256 hash;
+  hash.update(build);
+  hash.update(facts.identity);
+  return cache::CacheOwner{hash.finish(), ::geteuid(), token};
+}
+
+}  // namespace
+
+Status saveModel(const Plan& plan, std::span<const std::span<const uint8_t>> constants,
+                 Pipelines& pipelines, const GpuFacts& facts, const hal::Cache& cache) {
+  const base::TraceSpan span("start", "save the compilation");
+  HEARTH_TRY(checkFiles(cache));
+  HEARTH_ASSIGN(const cache::CacheOwner owner, ownerOf(facts, cache.token));
+  std::set<PipelineKey> keys;
+  for (const Dispatch& dispatch : plan.dispatches)
+    keys.insert({dispatch.shader, dispatch.constant});
+  std::vector<SavedPipeline> saved;
+  for (const PipelineKey& key : keys) saved.push_back(pipelines.save(key));
+  const std::vector<uint8_t> model = encodePlan(plan, saved);
+  const std::span<const uint8_t> modelPieces[] = {model};
+  return cache::saveKnownFiles(*cache::MappingManager::shared(), owner, cache.modelFiles[0].get(),
+                               modelPieces, cache.dataFiles[0].get(), constants);
+}
+
+Result<SavedModel> loadModel(const GpuFacts& facts, const hal::Cache& cache) {
+  const base::TraceSpan span("start", "load the compilation");
+  HEARTH_TRY(checkFiles(cache));
+  HEARTH_ASSIGN(const cache::CacheOwner owner, ownerOf(facts, cache.token));
+  HEARTH_ASSIGN(cache::CacheBytes bytes,
+                cache::readKnownFiles(*cache::MappingManager::shared(), owner,
+                                      cache.modelFiles[0].get(), cache.dataFiles[0].get()));
+  HEARTH_ASSIGN(CachedPlan cached,
+                parsePlan({bytes.model.data(), bytes.content.modelBytes}, facts));
+  if (cached.plan.constantBytes != bytes.content.dataBytes)
+    return fail(ErrorCode::kBadData, "A data cache has {} bytes, its plan needs {}.",
+                bytes.content.dataBytes, cached.plan.constantBytes);
+  return SavedModel{std::move(cached), std::move(bytes.data)};
+}
+
+}  // namespace hearth::vulkan

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes prepared models of this driver to a client's cache files, and reads them from there.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+#include "drivers/vulkan/compilation_cache/cached_plan.h"
+#include "drivers/vulkan/context/gpu.h"
+#include "drivers/vulkan/context/pipelines.h"
+#include "drivers/vulkan/plan/plan.h"
+#include "hal/device.h"
+#include "memory/mapping.h"
+
+namespace hearth::vulkan {
+
+// The model cache has the plan and its pipelines, the data cache the constants as the GPU gets
+// them.
+inline constexpr hal::CacheFileCounts kCacheFileCounts = {1, 1};
+
+// A model that saveModel() wrote.
+struct SavedModel {
+  CachedPlan cached;
+  memory::Mapping constants;  // a private copy; at least plan.constantBytes
+};
+
+// Writes a plan whose pipelines are compiled to the cache files, and registers them with the
+// mapping manager for this build, this GPU and its driver. `constants` are ConstantBytes::pieces().
+// Errors: kBadData for another number of files; kOpFailed; kIo.
+Status saveModel(const Plan& plan, std::span<const std::span<const uint8_t>> constants,
+                 Pipelines& pipelines, const GpuFacts& facts, const hal::Cache& cache);
+
+// Loads a model from private copies of the files. Errors: kNotFound for files that the mapping
+// manager does not know for this build, GPU and token, which are not interpreted then; those of
+// parsePlan(). After any error the client compiles the model.
+Result<SavedModel> loadModel(const GpuFacts& facts, const hal::Cache& cache);
+
+}  // namespace hearth::vulkan
