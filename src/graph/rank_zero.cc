@@ -10,42 +10,6 @@
 namespace hearth::graph {
 namespace {
 
-// Operations that give the same result for a tensor of one element, whatever its rank.
-bool isElementwise(OperationType type) {
-  switch (type) {
-    case OperationType::kAbs:
-    case OperationType::kAdd:
-    case OperationType::kCast:
-    case OperationType::kDequantize:
-    case OperationType::kDiv:
-    case OperationType::kEqual:
-    case OperationType::kExp:
-    case OperationType::kFloor:
-    case OperationType::kGreater:
-    case OperationType::kGreaterEqual:
-    case OperationType::kLess:
-    case OperationType::kLessEqual:
-    case OperationType::kLog:
-    case OperationType::kLogistic:
-    case OperationType::kMaximum:
-    case OperationType::kMinimum:
-    case OperationType::kMul:
-    case OperationType::kNeg:
-    case OperationType::kNotEqual:
-    case OperationType::kPow:
-    case OperationType::kQuantize:
-    case OperationType::kRelu:
-    case OperationType::kRsqrt:
-    case OperationType::kSin:
-    case OperationType::kSqrt:
-    case OperationType::kSub:
-    case OperationType::kTanh:
-      return true;
-    default:
-      return false;
-  }
-}
-
 class Lifting {
  public:
   Lifting(Model* model, Subgraph* subgraph) : model_(model), subgraph_(subgraph) {}
@@ -78,7 +42,7 @@ class Lifting {
 
   // False for an operation whose result would differ with [1].
   bool adapt(Operation* operation) {
-    if (isElementwise(operation->type)) return true;
+    if (ignoresRankOfOneElement(operation->type)) return true;
     switch (operation->type) {
       case OperationType::kReshape:
         return true;
@@ -118,6 +82,41 @@ class Lifting {
 };
 
 }  // namespace
+
+bool ignoresRankOfOneElement(OperationType type) {
+  switch (type) {
+    case OperationType::kAbs:
+    case OperationType::kAdd:
+    case OperationType::kCast:
+    case OperationType::kDequantize:
+    case OperationType::kDiv:
+    case OperationType::kEqual:
+    case OperationType::kExp:
+    case OperationType::kFloor:
+    case OperationType::kGreater:
+    case OperationType::kGreaterEqual:
+    case OperationType::kLess:
+    case OperationType::kLessEqual:
+    case OperationType::kLog:
+    case OperationType::kLogistic:
+    case OperationType::kMaximum:
+    case OperationType::kMinimum:
+    case OperationType::kMul:
+    case OperationType::kNeg:
+    case OperationType::kNotEqual:
+    case OperationType::kPow:
+    case OperationType::kQuantize:
+    case OperationType::kRelu:
+    case OperationType::kRsqrt:
+    case OperationType::kSin:
+    case OperationType::kSqrt:
+    case OperationType::kSub:
+    case OperationType::kTanh:
+      return true;
+    default:
+      return false;
+  }
+}
 
 Status liftRankZeroTensors(Model* model) {
   for (Subgraph& subgraph : model->subgraphs) HEARTH_TRY(Lifting(model, &subgraph).run());

@@ -12,4 +12,8 @@ namespace hearth::graph {
 // whose shape the client sees; the model is then unusable. The model is valid before and after.
 Status liftRankZeroTensors(Model* model);
 
+// Whether the operation computes the same elements for a tensor of rank 0 and for one of the shape
+// [1], so that a constant of rank 0 may get that shape where another input has a rank.
+bool ignoresRankOfOneElement(OperationType type);
+
 }  // namespace hearth::graph

@@ -13,6 +13,8 @@
 namespace hearth::hal {
 
 inline constexpr char kDriverCreateSymbol[] = "hearth_driver_create";
+// What a support library of NNAPI exports instead.
+inline constexpr char kSupportLibrarySymbol[] = "ANeuralNetworks_getSLDriverImpl";
 
 // The type of `hearth_driver_create`. Makes the library's device, which the caller owns and
 // deletes; the library stays loaded for the rest of the process. `apiVersion` is the caller's

@@ -22,6 +22,10 @@ std::string lastLoaderError() {
 }  // namespace
 
 Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {
+  if (manifest.isSupportLibrary)
+    return fail(ErrorCode::kUnsupported,
+                "The driver {} is a support library of NNAPI, which only a host loads.",
+                manifest.name);
   if (manifest.apiVersion != kApiVersion)
     return fail(ErrorCode::kUnsupported,
                 "The driver {} is built for version {} of the driver interface, this is {}.",
@@ -38,8 +42,12 @@ Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {
                 manifest.name, lastLoaderError());
   const auto create = reinterpret_cast<DriverCreateFunction>(::dlsym(library, kDriverCreateSymbol));
   if (create == nullptr)
-    return fail(ErrorCode::kBadData, "The library {} of the driver {} does not export {}.", path,
-                manifest.name, kDriverCreateSymbol);
+    return fail(ErrorCode::kBadData, "The library {} of the driver {} does not export {}.{}", path,
+                manifest.name, kDriverCreateSymbol,
+                ::dlsym(library, kSupportLibrarySymbol) != nullptr
+                    ? " It is a support library of NNAPI: add \"support_library\": true to the "
+                      "manifest."
+                    : "");
   char message[512] = "";
   std::shared_ptr<Device> device(create(kApiVersion, message, sizeof(message)));
   message[sizeof(message) - 1] = '\0';

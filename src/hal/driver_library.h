@@ -20,8 +20,8 @@ struct DiscoveredDrivers {
 };
 
 // Loads the library and makes its device. The library is never unloaded. Errors: kUnsupported for
-// another api_version, or without a library; kNotFound, kIo or kBadData when library, symbol or
-// device are not what the manifest says.
+// another api_version, without a library, or for a support library, which only a host loads;
+// kNotFound, kIo or kBadData when library, symbol or device are not what the manifest says.
 Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest);
 
 // Makes the device of a manifest.

@@ -126,6 +126,28 @@ TEST(DriverManifest, FieldsAreChecked) {
   }
 }
 
+TEST(DriverManifest, SupportLibrariesAlwaysHaveAHost) {
+  const auto manifest =
+      parseDriverManifest(R"({"name":"a","library":"b","support_library":true,"device":"npu"})");
+  ASSERT_TRUE(manifest) << manifest.error().toString();
+  EXPECT_TRUE(manifest->isSupportLibrary);
+  EXPECT_EQ(manifest->host, kHearthHost);
+  EXPECT_EQ(manifest->device, "npu");
+  const auto loaded = loadDriver(*manifest);
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.error().message(), HasSubstr("which only a host loads"));
+  EXPECT_FALSE(
+      parseDriverManifest(R"({"name":"a","library":"b","api_version":1})")->isSupportLibrary);
+  for (const char* text :
+       {R"({"name":"a","support_library":true})",
+        R"({"name":"a","socket":"s","support_library":true})",
+        R"({"name":"a","library":"b","support_library":false})",
+        R"({"name":"a","library":"b","support_library":1})",
+        R"({"name":"a","library":"b","support_library":true,"device":7})",
+        R"({"name":"a","library":"b","support_library":true,"device":"\u0000"})"})
+    EXPECT_FALSE(parseDriverManifest(text)) << text;
+}
+
 TEST(DriverManifest, SaysWhatTheDriverNeeds) {
   const std::string begin = R"({"name":"a","library":"b","api_version":1,"needs":)";
   const auto manifest = parseDriverManifest(

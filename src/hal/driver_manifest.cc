@@ -39,6 +39,16 @@ Result<std::vector<std::string>> pathsField(const nlohmann::json& json, const ch
   return it->get<std::vector<std::string>>();
 }
 
+// False where there is no such field.
+Result<bool> truthField(const nlohmann::json& json, const char* key) {
+  const auto it = json.find(key);
+  if (it == json.end()) return false;
+  if (!it->is_boolean())
+    return fail(ErrorCode::kBadData,
+                "The field \"{}\" of a driver manifest is neither true nor false.", key);
+  return it->get<bool>();
+}
+
 Result<DriverManifest::Needs> needsField(const nlohmann::json& json) {
   DriverManifest::Needs needs;
   const auto it = json.find("needs");
@@ -48,12 +58,7 @@ Result<DriverManifest::Needs> needsField(const nlohmann::json& json) {
   HEARTH_ASSIGN(needs.readWrite, pathsField(*it, "read_write"));
   HEARTH_ASSIGN(needs.readOnly, pathsField(*it, "read_only"));
   HEARTH_ASSIGN(needs.devices, pathsField(*it, "devices"));
-  if (const auto code = it->find("code"); code != it->end()) {
-    if (!code->is_boolean())
-      return fail(ErrorCode::kBadData,
-                  "The field \"code\" of what a driver needs is neither true nor false.");
-    needs.code = code->get<bool>();
-  }
+  HEARTH_ASSIGN(needs.code, truthField(*it, "code"));
   return needs;
 }
 
@@ -97,9 +102,10 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
     return fail(ErrorCode::kBadData, "The driver manifest is not a JSON object.");
   DriverManifest manifest;
   HEARTH_ASSIGN(manifest.name, stringField(json, "name"));
+  HEARTH_ASSIGN(manifest.isSupportLibrary, truthField(json, "support_library"));
   for (const auto& [key, field] :
        {std::pair("library", &manifest.library), std::pair("host", &manifest.host),
-        std::pair("socket", &manifest.socket)})
+        std::pair("socket", &manifest.socket), std::pair("device", &manifest.device)})
     if (json.contains(key)) {
       HEARTH_ASSIGN(*field, stringField(json, key));
     }
@@ -107,16 +113,22 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
   if (isInProcessOrSpawned != manifest.socket.empty())
     return fail(ErrorCode::kBadData,
                 "A driver manifest has a \"library\", a \"host\" or both, or else a \"socket\".");
-  const auto version = json.find("api_version");
-  if (version == json.end() || !version->is_number_unsigned())
-    return fail(ErrorCode::kBadData,
-                "The field \"api_version\" of a driver manifest is not a whole number.");
-  manifest.apiVersion = version->get<uint64_t>();
+  if (manifest.isSupportLibrary) {
+    if (manifest.library.empty())
+      return fail(ErrorCode::kBadData, "The manifest of a support library names no \"library\".");
+    if (manifest.host.empty()) manifest.host = kHearthHost;
+  } else {
+    const auto version = json.find("api_version");
+    if (version == json.end() || !version->is_number_unsigned())
+      return fail(ErrorCode::kBadData,
+                  "The field \"api_version\" of a driver manifest is not a whole number.");
+    manifest.apiVersion = version->get<uint64_t>();
+  }
   HEARTH_ASSIGN(manifest.needs, needsField(json));
   // The calls that take a path or name would cut it off at a zero byte.
-  if (manifest.name.contains('\0') || std::ranges::any_of(pathsOf(&manifest), [](const auto* path) {
-        return path->contains('\0');
-      }))
+  if (manifest.name.contains('\0') || manifest.device.contains('\0') ||
+      std::ranges::any_of(pathsOf(&manifest),
+                          [](const auto* path) { return path->contains('\0'); }))
     return fail(ErrorCode::kBadData, "A text of the driver manifest contains a zero.");
   return manifest;
 }

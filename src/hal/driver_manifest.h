@@ -19,6 +19,9 @@ namespace hearth::hal {
 // "needs": {"read_write": [PATH, ...], "read_only": [...], "devices": [...], "code": true}; paths
 // are of files and folders that exist, and "code" is for a driver that loads libraries or compiles
 // after its start.
+// With "support_library": true the library is one of NNAPI's support libraries, which has no
+// "api_version"; "device" names its device where it has more than one. It always has a host,
+// "hearth" where none is named: such a library holds a runtime of its own.
 struct DriverManifest {
   struct Needs {
     std::vector<std::string> readWrite;  // paths as `library`
@@ -33,6 +36,8 @@ struct DriverManifest {
   std::string host;     // kHearthHost, or a path as `library`
   std::string socket;   // a path as `library`
   uint64_t apiVersion = 0;
+  bool isSupportLibrary = false;
+  std::string device;  // in a support library; may be empty
   Needs needs;
 };
 

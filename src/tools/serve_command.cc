@@ -10,12 +10,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include "base/descriptor.h"
 #include "base/env.h"
 #include "drivers/cpu/cpu_device.h"
 #include "drivers/reference/reference_device.h"
+#include "drivers/support_library/library_device.h"
 #include "hal/driver_library.h"
 #include "ipc/host.h"
 #include "tools/commands.h"
@@ -36,7 +38,19 @@ struct Served {
   hal::DriverManifest manifest;
 };
 
+// The library finds devices of its own, if it is Hearth's; it must not find itself among them.
+Result<std::shared_ptr<hal::Device>> loadSupportLibrary(const hal::DriverManifest& manifest) {
+  for (const base::Env variable : {base::Env::kDriverPath, base::Env::kDriverHosts})
+    ::unsetenv(base::environmentVariable(variable).name);
+  HEARTH_ASSIGN(auto library, drivers::support_library::SupportLibrary::load(manifest.library));
+  return drivers::support_library::createDevice(std::move(library), manifest.name, manifest.device);
+}
+
 Result<Served> load(hal::DriverManifest manifest) {
+  if (manifest.isSupportLibrary) {
+    HEARTH_ASSIGN(std::shared_ptr<hal::Device> device, loadSupportLibrary(manifest));
+    return Served{std::move(device), std::move(manifest)};
+  }
   HEARTH_ASSIGN(std::shared_ptr<hal::Device> device, hal::loadDriver(manifest));
   return Served{std::move(device), std::move(manifest)};
 }

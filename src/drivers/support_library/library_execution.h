@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "drivers/support_library/library_prepared_model.h"
+#include "hal/device.h"
+#include "hal/request_check.h"
+
+namespace hearth::drivers::support_library {
+
+// An execution of a support library, which it repeats with the same arguments. Arguments in pools
+// are given to it as descriptors, others by their address. An output that shares memory with an
+// input is computed beside it and copied, as NNAPI promises nothing of such arguments.
+class LibraryExecution final : public hal::Execution {
+ public:
+  // `bound` is what hal::checkRequest() makes of the request. Errors are those of the library.
+  static Result<std::unique_ptr<LibraryExecution>> make(
+      std::shared_ptr<const LibraryPreparedModel> prepared, const hal::Request& request,
+      hal::BoundRequest bound);
+
+  hal::ExecutionResult compute(const base::Deadline& deadline) override;
+
+ private:
+  struct Copy {
+    std::vector<uint64_t> memory;
+    const ops::RunArgument* output = nullptr;
+  };
+
+  LibraryExecution(std::shared_ptr<const LibraryPreparedModel> prepared, hal::BoundRequest bound,
+                   Handle<ANeuralNetworksExecution> execution)
+      : prepared_(std::move(prepared)),
+        bound_(std::move(bound)),
+        execution_(std::move(execution)) {}
+
+  const NnApiSLDriverImplFL5& functions() const { return prepared_->model().library().functions(); }
+  const graph::Subgraph& main() const { return prepared_->model().source().main(); }
+
+  Status setArguments(const hal::Request& request);
+  Status setArgument(bool isInput, size_t index, const hal::Argument& argument);
+  Result<const PoolMemory*> memoryOf(const memory::PoolRef& pool);
+  bool overlapsAnInput(const ops::RunArgument& output) const;
+  Status setTimeout(const base::Deadline& deadline);
+  Result<hal::OutputShape> outputShape(size_t index) const;
+  // The shapes of all outputs after a computation that ended with this status.
+  Result<hal::OutputShapes> outputShapes(const Status& computed);
+  void copyOutputs(const hal::OutputShapes& shapes, uint64_t* copiedBytes) const;
+  uint64_t duration(int32_t code) const;
+
+  const std::shared_ptr<const LibraryPreparedModel> prepared_;
+  const hal::BoundRequest bound_;
+  std::map<const memory::Pool*, PoolMemory> memories_;
+  std::vector<Copy> copies_;
+  // Before the arguments, which it refers to.
+  const Handle<ANeuralNetworksExecution> execution_;
+  bool isMeasured_ = false;
+  bool hasTimeout_ = false;
+  hal::OutputShapes knownShapes_;  // where the model and the request determine all of them
+};
+
+}  // namespace hearth::drivers::support_library
