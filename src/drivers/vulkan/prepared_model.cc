@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "base/caught.h"
 #include "drivers/vulkan/compilation_cache/model_cache.h"
-#include "drivers/vulkan/context/commands.h"
+#include "drivers/vulkan/context/transfer.h"
 #include "drivers/vulkan/lowering/plan_builder.h"
 #include "drivers/vulkan/plan/constant_bytes.h"
 #include "hal/request_check.h"
@@ -16,9 +17,10 @@
 namespace hearth::vulkan {
 namespace {
 
-// Constants go to the GPU in pieces of this size.
-constexpr uint64_t kUploadBytes = uint64_t{16} << 20;
 constexpr size_t kMostIdle = 4;
+// With so many contexts idle, one is bound to other arguments before another is made: two are used
+// in turn where two tensors on the GPU change places from run to run.
+constexpr size_t kWorthBinding = 2;
 
 uint64_t nanosecondsSince(std::chrono::steady_clock::time_point start) {
   return static_cast<uint64_t>(
@@ -29,8 +31,11 @@ uint64_t nanosecondsSince(std::chrono::steady_clock::time_point start) {
 class VulkanExecution final : public hal::Execution {
  public:
   VulkanExecution(std::shared_ptr<VulkanPreparedModel> model, std::unique_ptr<RunContext> context,
-                  hal::BoundRequest request)
-      : model_(std::move(model)), context_(std::move(context)), request_(std::move(request)) {
+                  hal::BoundRequest request, DeviceArguments arguments)
+      : model_(std::move(model)),
+        context_(std::move(context)),
+        request_(std::move(request)),
+        arguments_(std::move(arguments)) {
     for (const graph::Dimensions& dimensions : model_->plan().outputDimensions)
       shapes_.push_back({dimensions, true});
   }
@@ -48,7 +53,7 @@ class VulkanExecution final : public hal::Execution {
     if (!fitOutputs(&result)) return result;
     const Plan& plan = model_->plan();
     for (size_t i = 0; i < plan.inputs.size(); ++i) {
-      if (plan.inputs[i] == kNoTensor) continue;
+      if (plan.inputs[i] == kNoTensor || arguments_.inputs[i] != nullptr) continue;
       std::memcpy(context_->input(i), request_.inputs[i].data, plan.tensors[plan.inputs[i]].bytes);
       result.copiedBytes += plan.tensors[plan.inputs[i]].bytes;
     }
@@ -88,17 +93,16 @@ class VulkanExecution final : public hal::Execution {
 
   std::shared_ptr<VulkanPreparedModel> model_;
   std::unique_ptr<RunContext> context_;
-  hal::BoundRequest request_;
+  hal::BoundRequest request_;  // without the arguments on the GPU
+  DeviceArguments arguments_;
   hal::OutputShapes shapes_;
 };
 
-// The model's shape of an output against the one that the request wants; 0 is unknown.
-Status checkOutputDimensions(const graph::Dimensions& made, const graph::Dimensions& wanted,
-                             size_t index) {
-  bool fits = wanted.empty() || wanted.size() == made.size();
-  for (size_t i = 0; fits && i < wanted.size(); ++i) fits = wanted[i] == 0 || wanted[i] == made[i];
-  if (fits) return {};
-  return fail(ErrorCode::kBadData, "Output {} has the dimensions {}, the request says {}.", index,
+// The model's shape of an argument against the one that somebody wants; 0 is unknown.
+Status checkDimensions(const graph::Dimensions& made, const graph::Dimensions& wanted,
+                       const char* role, size_t index) {
+  if (mayBeSame(made, wanted)) return {};
+  return fail(ErrorCode::kBadData, "The {} {} has the dimensions {}, not {}.", role, index,
               graph::describeDimensions(made), graph::describeDimensions(wanted));
 }
 
@@ -155,54 +159,38 @@ Status VulkanPreparedModel::prepare(std::span<const std::span<const uint8_t>> co
   report_.activationBytes = plan_.arenaBytes;
   HEARTH_TRY(uploadConstants(constants));
   // Compiles the pipelines, too.
-  HEARTH_ASSIGN(std::unique_ptr<RunContext> context, takeContext());
+  HEARTH_ASSIGN(std::unique_ptr<RunContext> context,
+                takeContext({std::vector<std::shared_ptr<DeviceTensor>>(plan_.inputs.size()),
+                             std::vector<std::shared_ptr<DeviceTensor>>(plan_.outputs.size())}));
   giveContext(std::move(context));
   return {};
 }
 
 Status VulkanPreparedModel::uploadConstants(std::span<const std::span<const uint8_t>> constants) {
   if (plan_.constantBytes == 0) return {};
-  const std::shared_ptr<Gpu>& gpu = open_.gpu;
-  HEARTH_ASSIGN(constants_, Buffer::create(gpu, plan_.constantBytes, Buffer::Kind::kDevice));
-  const uint64_t stageBytes = std::min(plan_.constantBytes, kUploadBytes);
-  HEARTH_ASSIGN(const std::unique_ptr<Buffer> stage,
-                Buffer::create(gpu, stageBytes, Buffer::Kind::kUpload));
-  HEARTH_ASSIGN(const std::unique_ptr<Commands> commands, Commands::create(gpu));
-  uint64_t done = 0;  // bytes that are in the GPU's memory
-  uint64_t used = 0;  // bytes behind them that are in `stage`
-  const auto flush = [&]() -> Status {
-    if (used == 0) return {};
-    const VkBufferCopy region{0, done, used};
-    HEARTH_TRY(commands->begin());
-    gpu->functions().vkCmdCopyBuffer(commands->handle(), stage->handle(), constants_->handle(), 1,
-                                     &region);
-    commands->barrier();
-    HEARTH_TRY(commands->end());
-    HEARTH_TRY(commands->run());
-    done += std::exchange(used, 0);
-    return {};
-  };
-  for (std::span<const uint8_t> piece : constants)
-    while (!piece.empty()) {
-      const uint64_t part = std::min<uint64_t>(piece.size(), stageBytes - used);
-      std::memcpy(stage->data() + used, piece.data(), part);
-      used += part;
-      piece = piece.subspan(part);
-      if (used == stageBytes) HEARTH_TRY(flush());
-    }
-  return flush();
+  HEARTH_ASSIGN(constants_, Buffer::create(open_.gpu, plan_.constantBytes, Buffer::Kind::kDevice));
+  return upload(open_.gpu, constants, *constants_);
 }
 
-Result<std::unique_ptr<RunContext>> VulkanPreparedModel::takeContext() {
+Result<std::unique_ptr<RunContext>> VulkanPreparedModel::takeContext(
+    const DeviceArguments& arguments) {
+  std::unique_ptr<RunContext> context;
   {
     const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      std::unique_ptr<RunContext> context = std::move(idle_.back());
-      idle_.pop_back();
-      return context;
+    const auto bound =
+        std::ranges::find_if(idle_, [&](const auto& idle) { return idle->isBoundTo(arguments); });
+    if (bound != idle_.end() || idle_.size() >= kWorthBinding) {
+      const auto taken = bound != idle_.end() ? bound : idle_.begin();
+      context = std::move(*taken);
+      idle_.erase(taken);
     }
   }
-  return RunContext::create(open_.gpu, *open_.pipelines, plan_, constants_.get());
+  if (context == nullptr) {
+    HEARTH_ASSIGN(context,
+                  RunContext::create(open_.gpu, *open_.pipelines, plan_, constants_.get()));
+  }
+  if (!context->isBoundTo(arguments)) HEARTH_TRY(context->bind(arguments));
+  return context;
 }
 
 void VulkanPreparedModel::giveContext(std::unique_ptr<RunContext> context) {
@@ -210,16 +198,67 @@ void VulkanPreparedModel::giveContext(std::unique_ptr<RunContext> context) {
   if (idle_.size() < kMostIdle) idle_.push_back(std::move(context));
 }
 
+Result<DeviceArguments> VulkanPreparedModel::takeDeviceArguments(hal::Request* request) const {
+  DeviceArguments taken{std::vector<std::shared_ptr<DeviceTensor>>(request->inputs.size()),
+                        std::vector<std::shared_ptr<DeviceTensor>>(request->outputs.size())};
+  for (const bool isInput : {true, false}) {
+    std::vector<hal::Argument>& arguments = isInput ? request->inputs : request->outputs;
+    std::vector<std::shared_ptr<DeviceTensor>>& tensors = isInput ? taken.inputs : taken.outputs;
+    for (uint32_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].kind != hal::Argument::Kind::kBuffer) continue;
+      const char* const role = isInput ? "input" : "output";
+      std::shared_ptr<DeviceTensor> tensor;
+      if (open_.tensors != nullptr) tensor = open_.tensors->find(arguments[i].token);
+      if (tensor == nullptr)
+        return fail(ErrorCode::kBadData, "The buffer token {} of {} {} is unknown.",
+                    arguments[i].token, role, i);
+      HEARTH_ASSIGN(const uint64_t bytes, argumentBytes(isInput, i, arguments[i].dimensions));
+      if (tensor->bytes() != bytes)
+        return fail(ErrorCode::kBadData, "The {} {} needs {} bytes, its buffer has {}.", role, i,
+                    bytes, tensor->bytes());
+      if (!isInput && std::ranges::find(tensors, tensor) != tensors.end())
+        return fail(ErrorCode::kBadData, "The buffer of output {} is that of another one.", i);
+      tensors[i] = std::move(tensor);
+      arguments[i].kind = hal::Argument::Kind::kNoValue;
+    }
+  }
+  return taken;
+}
+
+Result<uint64_t> VulkanPreparedModel::argumentBytes(bool isInput, uint32_t index,
+                                                    const graph::Dimensions& wanted) const {
+  const std::vector<TensorId>& tensors = isInput ? plan_.inputs : plan_.outputs;
+  const char* const role = isInput ? "input" : "output";
+  if (index >= tensors.size())
+    return fail(ErrorCode::kBadData, "There is no {} {}; the model has {}.", role, index,
+                tensors.size());
+  if (tensors[index] == kNoTensor)
+    return fail(ErrorCode::kUnsupported, "The {} {} is no tensor.", role, index);
+  const graph::Dimensions& made =
+      isInput ? plan_.arguments.operands[plan_.arguments.inputs[index]].dimensions
+              : plan_.outputDimensions[index];
+  HEARTH_TRY(checkDimensions(made, wanted, role, index));
+  return plan_.tensors[tensors[index]].bytes;
+}
+
 Result<std::unique_ptr<hal::Execution>> VulkanPreparedModel::createExecution(hal::Request request) {
+  if (request.inputs.size() != plan_.inputs.size() ||
+      request.outputs.size() != plan_.outputs.size())
+    return fail(
+        ErrorCode::kBadData, "The request has {} inputs and {} outputs, the model has {} and {}.",
+        request.inputs.size(), request.outputs.size(), plan_.inputs.size(), plan_.outputs.size());
+  HEARTH_ASSIGN(DeviceArguments arguments, takeDeviceArguments(&request));
   HEARTH_ASSIGN(hal::BoundRequest bound, hal::checkRequest(plan_.arguments, request));
   for (size_t i = 0; i < bound.inputs.size(); ++i)
-    if (!bound.inputs[i].isPresent && plan_.inputs[i] != kNoTensor)
+    if (!bound.inputs[i].isPresent && arguments.inputs[i] == nullptr &&
+        plan_.inputs[i] != kNoTensor)
       return fail(ErrorCode::kBadData, "Input {} has no value.", i);
   for (size_t i = 0; i < bound.outputs.size(); ++i)
-    HEARTH_TRY(checkOutputDimensions(plan_.outputDimensions[i], bound.outputs[i].dimensions, i));
-  HEARTH_ASSIGN(std::unique_ptr<RunContext> context, takeContext());
-  return std::make_unique<VulkanExecution>(shared_from_this(), std::move(context),
-                                           std::move(bound));
+    HEARTH_TRY(
+        checkDimensions(plan_.outputDimensions[i], bound.outputs[i].dimensions, "output", i));
+  HEARTH_ASSIGN(std::unique_ptr<RunContext> context, takeContext(arguments));
+  return std::make_unique<VulkanExecution>(shared_from_this(), std::move(context), std::move(bound),
+                                           std::move(arguments));
 }
 
 hal::StartReport VulkanPreparedModel::startReport() const {

@@ -10,6 +10,7 @@
 #include "drivers/vulkan/context/buffer.h"
 #include "drivers/vulkan/context/gpu.h"
 #include "drivers/vulkan/context/pipelines.h"
+#include "drivers/vulkan/device_tensors.h"
 #include "drivers/vulkan/plan/plan.h"
 #include "drivers/vulkan/run_context.h"
 #include "graph/model.h"
@@ -21,6 +22,7 @@ namespace hearth::vulkan {
 struct OpenGpu {
   std::shared_ptr<Gpu> gpu;
   std::shared_ptr<Pipelines> pipelines;
+  std::shared_ptr<DeviceTensors> tensors;  // that clients have on it; null: there are none
 };
 
 // A model whose constants lie on the GPU and whose pipelines are compiled. It needs nothing more of
@@ -45,9 +47,14 @@ class VulkanPreparedModel final : public hal::PreparedModel,
   hal::StartReport startReport() const override;
 
   const Plan& plan() const { return plan_; }
-  // Memory to run in: one that no execution has, or a new one. Given back when the execution is
-  // done with it.
-  Result<std::unique_ptr<RunContext>> takeContext();
+  const std::shared_ptr<Gpu>& gpu() const { return open_.gpu; }
+  // The size of an input or output of these dimensions, of which 0 is any and an empty list all.
+  // kBadData for one that does not exist or has others; kUnsupported for a scalar.
+  Result<uint64_t> argumentBytes(bool isInput, uint32_t index,
+                                 const graph::Dimensions& wanted) const;
+  // Memory to run in, bound to these arguments: one that no execution has, or a new one. Given back
+  // when the execution is done with it.
+  Result<std::unique_ptr<RunContext>> takeContext(const DeviceArguments& arguments);
   void giveContext(std::unique_ptr<RunContext> context);
 
  private:
@@ -55,6 +62,8 @@ class VulkanPreparedModel final : public hal::PreparedModel,
   // Brings the constants to the GPU, in pieces that follow each other, and compiles what is not
   // compiled yet.
   Status prepare(std::span<const std::span<const uint8_t>> constants);
+  // Finds the arguments that are buffers, and marks them as absent in the request.
+  Result<DeviceArguments> takeDeviceArguments(hal::Request* request) const;
   Status uploadConstants(std::span<const std::span<const uint8_t>> constants);
 
   OpenGpu open_;

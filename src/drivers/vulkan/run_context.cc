@@ -14,48 +14,49 @@ uint64_t roundUp(uint64_t bytes) {
   return (bytes + kArgumentAlignment - 1) / kArgumentAlignment * kArgumentAlignment;
 }
 
-// What dispatches since the last barrier have read and written in the arena.
+// What dispatches since the last barrier have read and written.
 class PendingAccesses {
  public:
-  // Whether a dispatch has to wait for those before it.
-  bool conflict(const Plan& plan, const Dispatch& dispatch) const {
-    return std::ranges::any_of(dispatch.bindings, [&](const Binding& binding) {
-      const Range range = rangeOf(plan, binding);
+  struct Range {
+    VkBuffer buffer = VK_NULL_HANDLE;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    bool isWritten = false;
+  };
+  // Whether a dispatch that uses these ranges has to wait for those before it.
+  bool conflict(const std::vector<Range>& ranges) const {
+    return std::ranges::any_of(ranges, [&](const Range& range) {
       return std::ranges::any_of(ranges_, [&](const Range& other) {
-        return (range.isWritten || other.isWritten) && range.begin < other.end &&
-               other.begin < range.end;
+        return (range.isWritten || other.isWritten) && range.buffer == other.buffer &&
+               range.begin < other.end && other.begin < range.end;
       });
     });
   }
-  void add(const Plan& plan, const Dispatch& dispatch) {
-    for (const Binding& binding : dispatch.bindings) ranges_.push_back(rangeOf(plan, binding));
+  void add(const std::vector<Range>& ranges) {
+    ranges_.insert(ranges_.end(), ranges.begin(), ranges.end());
   }
   void clear() { ranges_.clear(); }
 
  private:
-  struct Range {
-    uint64_t begin;
-    uint64_t end;
-    bool isWritten;
-  };
-  static Range rangeOf(const Plan& plan, const Binding& binding) {
-    const PlannedTensor& root = plan.rootOf(binding.tensor);
-    // Nobody writes constants.
-    if (root.place == PlannedTensor::Place::kConstants) return {0, 0, false};
-    return {root.offset, root.offset + root.bytes, binding.isWritten};
-  }
   std::vector<Range> ranges_;
 };
+
+std::vector<uint32_t> tokensOf(const DeviceArguments& arguments) {
+  std::vector<uint32_t> tokens;
+  for (const auto* list : {&arguments.inputs, &arguments.outputs})
+    for (const std::shared_ptr<DeviceTensor>& tensor : *list)
+      tokens.push_back(tensor == nullptr ? 0 : tensor->token());
+  return tokens;
+}
 
 }  // namespace
 
 Result<std::unique_ptr<RunContext>> RunContext::create(std::shared_ptr<Gpu> gpu,
                                                        Pipelines& pipelines, const Plan& plan,
                                                        const Buffer* constants) {
-  std::unique_ptr<RunContext> context(new RunContext(std::move(gpu)));
-  HEARTH_TRY(context->allocate(plan));
-  HEARTH_TRY(context->allocateSets(pipelines, plan.dispatches.size()));
-  HEARTH_TRY(context->record(pipelines, plan, constants));
+  std::unique_ptr<RunContext> context(new RunContext(std::move(gpu), pipelines, plan, constants));
+  HEARTH_TRY(context->allocate());
+  HEARTH_TRY(context->allocateSets(plan.dispatches.size()));
   return context;
 }
 
@@ -63,37 +64,15 @@ RunContext::~RunContext() {
   if (!gpu_->isLost()) gpu_->functions().vkDestroyDescriptorPool(gpu_->device(), pool_, nullptr);
 }
 
-Status RunContext::allocate(const Plan& plan) {
-  const auto total = [&](const std::vector<TensorId>& ids) {
-    uint64_t bytes = 0;
-    for (const TensorId id : ids)
-      if (id != kNoTensor) bytes += roundUp(plan.tensors[id].bytes);
-    return bytes;
-  };
-  const auto places = [&](const std::vector<TensorId>& ids, uint8_t* first) {
-    std::vector<uint8_t*> pointers;
-    for (const TensorId id : ids) {
-      pointers.push_back(id == kNoTensor ? nullptr : first);
-      if (id != kNoTensor) first += roundUp(plan.tensors[id].bytes);
-    }
-    return pointers;
-  };
-  if (plan.arenaBytes != 0) {
-    HEARTH_ASSIGN(arena_, Buffer::create(gpu_, plan.arenaBytes, Buffer::Kind::kDevice));
+Status RunContext::allocate() {
+  if (plan_.arenaBytes != 0) {
+    HEARTH_ASSIGN(arena_, Buffer::create(gpu_, plan_.arenaBytes, Buffer::Kind::kDevice));
   }
-  if (const uint64_t bytes = total(plan.inputs); bytes != 0) {
-    HEARTH_ASSIGN(upload_, Buffer::create(gpu_, bytes, Buffer::Kind::kUpload));
-  }
-  if (const uint64_t bytes = total(plan.outputs); bytes != 0) {
-    HEARTH_ASSIGN(download_, Buffer::create(gpu_, bytes, Buffer::Kind::kDownload));
-  }
-  inputs_ = places(plan.inputs, upload_ == nullptr ? nullptr : upload_->data());
-  outputs_ = places(plan.outputs, download_ == nullptr ? nullptr : download_->data());
   HEARTH_ASSIGN(commands_, Commands::create(gpu_));
   return {};
 }
 
-Status RunContext::allocateSets(const Pipelines& pipelines, size_t count) {
+Status RunContext::allocateSets(size_t count) {
   if (count == 0) return {};
   const auto sets = static_cast<uint32_t>(count);
   const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, sets * kBindings};
@@ -104,7 +83,7 @@ Status RunContext::allocateSets(const Pipelines& pipelines, size_t count) {
   const VolkDeviceTable& vk = gpu_->functions();
   HEARTH_TRY(checkResult(vk.vkCreateDescriptorPool(gpu_->device(), &info, nullptr, &pool_),
                          "vkCreateDescriptorPool"));
-  const std::vector<VkDescriptorSetLayout> layouts(count, pipelines.setLayout());
+  const std::vector<VkDescriptorSetLayout> layouts(count, pipelines_.setLayout());
   VkDescriptorSetAllocateInfo allocation{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
   allocation.descriptorPool = pool_;
   allocation.descriptorSetCount = sets;
@@ -114,36 +93,132 @@ Status RunContext::allocateSets(const Pipelines& pipelines, size_t count) {
                      "vkAllocateDescriptorSets");
 }
 
-Status RunContext::record(Pipelines& pipelines, const Plan& plan, const Buffer* constants) {
-  const VolkDeviceTable& vk = gpu_->functions();
-  const auto bufferOf = [&](const PlannedTensor& root) {
-    return root.place == PlannedTensor::Place::kArena ? arena_->handle() : constants->handle();
+bool RunContext::isBoundTo(const DeviceArguments& arguments) const {
+  return tokens_ == tokensOf(arguments);
+}
+
+Status RunContext::bind(const DeviceArguments& arguments) {
+  tokens_.reset();
+  HEARTH_TRY(placeArguments(arguments));
+  findPlaces(arguments);
+  HEARTH_TRY(record(arguments));
+  tokens_ = tokensOf(arguments);
+  return {};
+}
+
+Status RunContext::placeArguments(const DeviceArguments& arguments) {
+  // Gives the host's arguments their places in a buffer that it sees, and makes one where it lacks
+  // room.
+  const auto place = [&](const std::vector<TensorId>& ids,
+                         const std::vector<std::shared_ptr<DeviceTensor>>& tensors,
+                         Buffer::Kind kind, std::unique_ptr<Buffer>* buffer,
+                         std::vector<uint8_t*>* pointers) -> Status {
+    uint64_t bytes = 0;
+    std::vector<uint64_t> offsets;
+    const auto isOfHost = [&](size_t i) {
+      return ids[i] != kNoTensor && tensors[i] == nullptr;
+    };
+    for (size_t i = 0; i < ids.size(); ++i) {
+      offsets.push_back(bytes);
+      if (isOfHost(i)) bytes += roundUp(plan_.tensors[ids[i]].bytes);
+    }
+    if (bytes != 0 && (*buffer == nullptr || (*buffer)->bytes() < bytes)) {
+      buffer->reset();
+      HEARTH_ASSIGN(*buffer, Buffer::create(gpu_, bytes, kind));
+    }
+    pointers->clear();
+    for (size_t i = 0; i < ids.size(); ++i)
+      pointers->push_back(isOfHost(i) ? (*buffer)->data() + offsets[i] : nullptr);
+    return {};
   };
+  HEARTH_TRY(place(plan_.inputs, arguments.inputs, Buffer::Kind::kUpload, &upload_, &inputs_));
+  return place(plan_.outputs, arguments.outputs, Buffer::Kind::kDownload, &download_, &outputs_);
+}
+
+// A tensor of the client takes the place of the model's input. It takes that of an output, too,
+// unless its memory is an argument in another role, or the output is one: then it is copied at the
+// end.
+void RunContext::findPlaces(const DeviceArguments& arguments) {
+  places_.assign(plan_.tensors.size(), {});
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const PlannedTensor& tensor = plan_.tensors[i];
+    const Buffer* const buffer =
+        tensor.place == PlannedTensor::Place::kArena ? arena_.get() : constants_;
+    if (tensor.root == i && buffer != nullptr) places_[i] = {buffer->handle(), tensor.offset};
+  }
+  const auto rootId = [&](TensorId id) {
+    return &plan_.rootOf(id) - plan_.tensors.data();
+  };
+  std::vector<bool> isArgument(places_.size());
+  for (size_t i = 0; i < plan_.inputs.size(); ++i) {
+    if (plan_.inputs[i] == kNoTensor) continue;
+    isArgument[rootId(plan_.inputs[i])] = true;
+    if (arguments.inputs[i] != nullptr)
+      places_[rootId(plan_.inputs[i])] = {arguments.inputs[i]->handle(), 0};
+  }
+  for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+    const std::shared_ptr<DeviceTensor>& tensor = arguments.outputs[i];
+    const auto root = rootId(plan_.outputs[i]);
+    const bool isFree = !isArgument[root] &&
+                        plan_.tensors[root].place == PlannedTensor::Place::kArena &&
+                        std::ranges::find(arguments.inputs, tensor) == arguments.inputs.end();
+    isArgument[root] = true;
+    if (tensor != nullptr && isFree) places_[root] = {tensor->handle(), 0};
+  }
+}
+
+const RunContext::Place& RunContext::placeOf(TensorId id) const {
+  return places_[&plan_.rootOf(id) - plan_.tensors.data()];
+}
+
+void RunContext::recordCopy(VkBuffer from, VkBuffer to, const VkBufferCopy& region) {
+  gpu_->functions().vkCmdCopyBuffer(commands_->handle(), from, to, 1, &region);
+}
+
+Status RunContext::record(const DeviceArguments& arguments) {
   HEARTH_TRY(commands_->begin());
-  const VkCommandBuffer commands = commands_->handle();
-  for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    if (plan.inputs[i] == kNoTensor) continue;
-    const PlannedTensor& root = plan.rootOf(plan.inputs[i]);
+  for (size_t i = 0; i < plan_.inputs.size(); ++i) {
+    if (inputs_[i] == nullptr) continue;
+    const Place& place = placeOf(plan_.inputs[i]);
     const auto from = static_cast<VkDeviceSize>(inputs_[i] - upload_->data());
-    const VkBufferCopy region{from, root.offset, root.bytes};
-    vk.vkCmdCopyBuffer(commands, upload_->handle(), bufferOf(root), 1, &region);
+    recordCopy(upload_->handle(), place.buffer,
+               {from, place.offset, plan_.tensors[plan_.inputs[i]].bytes});
   }
   commands_->barrier();
-  PendingAccesses pending;
-  for (size_t i = 0; i < plan.dispatches.size(); ++i) {
-    const Dispatch& dispatch = plan.dispatches[i];
-    if (pending.conflict(plan, dispatch)) {
-      commands_->barrier();
-      pending.clear();
+  HEARTH_TRY(recordDispatches());
+  commands_->barrier();
+  for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+    const Place& place = placeOf(plan_.outputs[i]);
+    const uint64_t bytes = plan_.tensors[plan_.outputs[i]].bytes;
+    if (const DeviceTensor* const tensor = arguments.outputs[i].get()) {
+      if (place.buffer != tensor->handle())
+        recordCopy(place.buffer, tensor->handle(), {place.offset, 0, bytes});
+      continue;
     }
-    pending.add(plan, dispatch);
-    HEARTH_ASSIGN(const VkPipeline pipeline, pipelines.find({dispatch.shader, dispatch.constant}));
+    const auto to = static_cast<VkDeviceSize>(outputs_[i] - download_->data());
+    recordCopy(place.buffer, download_->handle(), {place.offset, to, bytes});
+  }
+  commands_->barrier();
+  return commands_->end();
+}
+
+Status RunContext::recordDispatches() {
+  const VolkDeviceTable& vk = gpu_->functions();
+  const VkCommandBuffer commands = commands_->handle();
+  PendingAccesses pending;
+  for (size_t i = 0; i < plan_.dispatches.size(); ++i) {
+    const Dispatch& dispatch = plan_.dispatches[i];
+    HEARTH_ASSIGN(const VkPipeline pipeline, pipelines_.find({dispatch.shader, dispatch.constant}));
     // Each tensor is bound by itself: robust accesses end where it ends.
     std::array<VkDescriptorBufferInfo, kBindings> ranges{};
     std::array<VkWriteDescriptorSet, kBindings> writes{};
+    std::vector<PendingAccesses::Range> accesses;
     for (uint32_t b = 0; b < dispatch.bindings.size(); ++b) {
-      const PlannedTensor& root = plan.rootOf(dispatch.bindings[b].tensor);
-      ranges[b] = {bufferOf(root), root.offset, root.bytes};
+      const Binding& binding = dispatch.bindings[b];
+      const Place& place = placeOf(binding.tensor);
+      const uint64_t bytes = plan_.tensors[binding.tensor].bytes;
+      accesses.push_back({place.buffer, place.offset, place.offset + bytes, binding.isWritten});
+      ranges[b] = {place.buffer, place.offset, bytes};
       writes[b] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
       writes[b].dstSet = sets_[i];
       writes[b].dstBinding = b;
@@ -151,25 +226,22 @@ Status RunContext::record(Pipelines& pipelines, const Plan& plan, const Buffer* 
       writes[b].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
       writes[b].pBufferInfo = &ranges[b];
     }
+    if (pending.conflict(accesses)) {
+      commands_->barrier();
+      pending.clear();
+    }
+    pending.add(accesses);
     vk.vkUpdateDescriptorSets(gpu_->device(), static_cast<uint32_t>(dispatch.bindings.size()),
                               writes.data(), 0, nullptr);
     vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
-    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines.layout(), 0, 1,
+    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines_.layout(), 0, 1,
                                &sets_[i], 0, nullptr);
-    vk.vkCmdPushConstants(commands, pipelines.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+    vk.vkCmdPushConstants(commands, pipelines_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                           static_cast<uint32_t>(dispatch.parameters.size() * sizeof(uint32_t)),
                           dispatch.parameters.data());
     vk.vkCmdDispatch(commands, dispatch.groups[0], dispatch.groups[1], dispatch.groups[2]);
   }
-  commands_->barrier();
-  for (size_t i = 0; i < plan.outputs.size(); ++i) {
-    const PlannedTensor& root = plan.rootOf(plan.outputs[i]);
-    const auto to = static_cast<VkDeviceSize>(outputs_[i] - download_->data());
-    const VkBufferCopy region{root.offset, to, root.bytes};
-    vk.vkCmdCopyBuffer(commands, bufferOf(root), download_->handle(), 1, &region);
-  }
-  commands_->barrier();
-  return commands_->end();
+  return {};
 }
 
 }  // namespace hearth::vulkan

@@ -2,6 +2,7 @@
 #include "drivers/vulkan/vulkan_device.h"
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@ Result<OpenGpu> openGpu(const GpuOptions& options) {
   OpenGpu open;
   HEARTH_ASSIGN(open.gpu, Gpu::open(options));
   HEARTH_ASSIGN(open.pipelines, Pipelines::create(open.gpu));
+  open.tensors = std::make_shared<DeviceTensors>();
   return open;
 }
 
@@ -102,6 +104,26 @@ class VulkanDevice final : public hal::Device {
     HEARTH_TRY(checkDeadline(options));
     HEARTH_ASSIGN(OpenGpu open, working());
     return VulkanPreparedModel::createSaved(std::move(open), options, cache);
+  }
+
+  Result<std::unique_ptr<hal::Buffer>> allocate(
+      const hal::BufferDescription& description,
+      const std::vector<hal::BufferRole>& roles) override {
+    if (roles.empty()) return fail(ErrorCode::kBadData, "The buffer is to have no role.");
+    HEARTH_ASSIGN(const OpenGpu open, working());
+    std::optional<uint64_t> bytes;
+    for (const hal::BufferRole& role : roles) {
+      const auto* const model = dynamic_cast<const VulkanPreparedModel*>(role.preparedModel.get());
+      if (model == nullptr || model->gpu() != open.gpu)
+        return fail(ErrorCode::kUnsupported, "A role of the buffer is of a model elsewhere.");
+      HEARTH_ASSIGN(const uint64_t wanted,
+                    model->argumentBytes(role.isInput, role.index, description.dimensions));
+      if (bytes.value_or(wanted) != wanted)
+        return fail(ErrorCode::kBadData, "One role of the buffer has {} bytes, another {}.", *bytes,
+                    wanted);
+      bytes = wanted;
+    }
+    return open.tensors->allocate(open.gpu, *bytes, description.dimensions);
   }
 
  private:

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory domains: arguments that lie in the memory of the GPU.
+#include "drivers/vulkan/device_tensors.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "drivers/vulkan/testing/validated_device.h"
+#include "hal/cts/model_builder.h"
+
+namespace hearth::vulkan {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+using hal::cts::ModelBuilder;
+
+constexpr auto kFloat = OperandType::kTensorFloat32;
+constexpr size_t kCount = 5;
+using Values = std::vector<float>;
+
+class DeviceTensorsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto device = createValidatedDevice();
+    if (!device && device.error().code() == ErrorCode::kUnsupported)
+      GTEST_SKIP() << device.error().toString();
+    ASSERT_TRUE(device) << device.error().toString();
+    device_ = *std::move(device);
+  }
+
+  std::shared_ptr<hal::PreparedModel> prepare(const ModelBuilder& builder) {
+    auto prepared =
+        device_->prepareModel(std::make_shared<const graph::Model>(builder.model()), {}, {});
+    EXPECT_TRUE(prepared) << prepared.error().toString();
+    return *prepared;
+  }
+  // output = state * 2 + input, with the product in the arena.
+  std::shared_ptr<hal::PreparedModel> prepareStep() {
+    ModelBuilder builder;
+    const uint32_t state = builder.input(kFloat, {kCount});
+    const uint32_t input = builder.input(kFloat, {kCount});
+    const uint32_t product = builder.temporary(kFloat, {kCount});
+    const uint32_t output = builder.output(kFloat, {kCount});
+    const uint32_t none = builder.scalar(0);
+    const Values two = {2};
+    builder.operation(OperationType::kMul, {state, builder.constant(kFloat, {1}, two), none},
+                      {product});
+    builder.operation(OperationType::kAdd, {product, input, none}, {output});
+    return prepare(builder);
+  }
+
+  // A buffer for the first input and the output of a model.
+  std::unique_ptr<hal::Buffer> allocate(const std::shared_ptr<hal::PreparedModel>& model) {
+    auto buffer = device_->allocate({}, {{model, true, 0}, {model, false, 0}});
+    EXPECT_TRUE(buffer) << buffer.error().toString();
+    return *std::move(buffer);
+  }
+  static Values valuesOf(hal::Buffer& buffer) {
+    const memory::PoolRef pool = *memory::Pool::anonymous(kCount * sizeof(float));
+    const Status copied = buffer.copyTo(pool);
+    EXPECT_TRUE(copied) << copied.error().toString();
+    const auto* values = reinterpret_cast<const float*>(pool->data());
+    return {values, values + kCount};
+  }
+  static void set(hal::Buffer& buffer, const Values& values) {
+    const memory::PoolRef pool = *memory::Pool::anonymous(kCount * sizeof(float));
+    std::memcpy(pool->mutableData(), values.data(), kCount * sizeof(float));
+    const Status copied = buffer.copyFrom(pool, {kCount});
+    EXPECT_TRUE(copied) << copied.error().toString();
+  }
+
+  static hal::Argument in(const hal::Buffer& buffer) {
+    hal::Argument argument;
+    argument.kind = hal::Argument::Kind::kBuffer;
+    argument.token = buffer.token();
+    return argument;
+  }
+  static hal::Argument in(Values& values) {
+    hal::Argument argument;
+    argument.kind = hal::Argument::Kind::kPointer;
+    argument.pointer = values.data();
+    argument.length = values.size() * sizeof(float);
+    return argument;
+  }
+  // Computes once and returns how many bytes were copied.
+  static uint64_t run(hal::PreparedModel& model, std::vector<hal::Argument> inputs,
+                      std::vector<hal::Argument> outputs) {
+    const auto execution = model.createExecution({std::move(inputs), std::move(outputs)});
+    EXPECT_TRUE(execution) << execution.error().toString();
+    if (!execution) return 0;
+    const hal::ExecutionResult result = (*execution)->compute({});
+    EXPECT_TRUE(result.status) << result.status.error().toString();
+    return result.copiedBytes;
+  }
+  static std::optional<ErrorCode> refusal(hal::PreparedModel& model,
+                                          std::vector<hal::Argument> inputs,
+                                          std::vector<hal::Argument> outputs) {
+    const auto execution = model.createExecution({std::move(inputs), std::move(outputs)});
+    if (execution) return std::nullopt;
+    return execution.error().code();
+  }
+
+  std::shared_ptr<hal::Device> device_;
+};
+
+TEST_F(DeviceTensorsTest, AStateStaysOnTheDeviceFromRunToRun) {
+  const auto model = prepareStep();
+  const auto first = allocate(model), second = allocate(model), step = allocate(model);
+  EXPECT_EQ(valuesOf(*first), Values(kCount, 0.0f)) << "what others left in the memory";
+  set(*step, Values(kCount, 1.0f));
+  hal::Buffer* from = first.get();
+  hal::Buffer* to = second.get();
+  for (const float expected : {1.0f, 3.0f, 7.0f, 15.0f, 31.0f}) {
+    EXPECT_EQ(run(*model, {in(*from), in(*step)}, {in(*to)}), 0u);
+    EXPECT_EQ(valuesOf(*to), Values(kCount, expected));
+    std::swap(from, to);
+  }
+}
+
+TEST_F(DeviceTensorsTest, ArgumentsOfTheHostAndOfTheDeviceGoTogether) {
+  const auto model = prepareStep();
+  const auto buffer = allocate(model);
+  set(*buffer, {1, 2, 3, 4, 5});
+  Values input = {10, 20, 30, 40, 50}, output(kCount);
+  EXPECT_EQ(run(*model, {in(*buffer), in(input)}, {in(output)}), 2 * kCount * sizeof(float));
+  EXPECT_EQ(output, (Values{12, 24, 36, 48, 60}));
+  EXPECT_EQ(run(*model, {in(input), in(input)}, {in(*buffer)}), 2 * kCount * sizeof(float));
+  EXPECT_EQ(valuesOf(*buffer), (Values{30, 60, 90, 120, 150}));
+  EXPECT_EQ(run(*model, {in(input), in(output)}, {in(output)}), 3 * kCount * sizeof(float));
+  EXPECT_EQ(output, (Values{32, 64, 96, 128, 160}));
+}
+
+TEST_F(DeviceTensorsTest, AnOutputMayBeTheMemoryOfAnInput) {
+  const auto model = prepareStep();
+  const auto buffer = allocate(model);
+  set(*buffer, {1, 2, 3, 4, 5});
+  for (const Values& expected : {Values{3, 6, 9, 12, 15}, Values{9, 18, 27, 36, 45}}) {
+    EXPECT_EQ(run(*model, {in(*buffer), in(*buffer)}, {in(*buffer)}), 0u);
+    EXPECT_EQ(valuesOf(*buffer), expected);
+  }
+}
+
+TEST_F(DeviceTensorsTest, OutputsThatShareMemoryInThePlanAreCopied) {
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, {kCount});
+  const std::vector<int32_t> shape = {1, kCount};
+  const uint32_t dimensions = builder.constant(OperandType::kTensorInt32, {2}, shape);
+  for (int i = 0; i < 2; ++i)
+    builder.operation(OperationType::kReshape, {input, dimensions},
+                      {builder.output(kFloat, {1, kCount})});
+  const auto model = prepare(builder);
+  auto from = device_->allocate({}, {{model, true, 0}});
+  auto first = device_->allocate({}, {{model, false, 0}, {model, false, 1}});
+  auto second = device_->allocate({}, {{model, false, 0}, {model, false, 1}});
+  ASSERT_TRUE(from && first && second);
+  const Values values = {1, 2, 3, 4, 5};
+  set(**from, values);
+  EXPECT_EQ(run(*model, {in(**from)}, {in(**first), in(**second)}), 0u);
+  EXPECT_EQ(valuesOf(**first), values);
+  EXPECT_EQ(valuesOf(**second), values);
+  EXPECT_EQ(refusal(*model, {in(**from)}, {in(**first), in(**first)}), ErrorCode::kBadData);
+}
+
+TEST_F(DeviceTensorsTest, WhatDoesNotFitIsRefused) {
+  const auto model = prepareStep();
+  auto buffer = allocate(model);
+  Values input(kCount), output(kCount);
+  hal::Argument unknown = in(*buffer);
+  unknown.token += 1000;
+  EXPECT_EQ(refusal(*model, {unknown, in(input)}, {in(output)}), ErrorCode::kBadData);
+  hal::Argument wrong = in(*buffer);
+  wrong.dimensions = {kCount + 1};
+  EXPECT_EQ(refusal(*model, {wrong, in(input)}, {in(output)}), ErrorCode::kBadData);
+  EXPECT_EQ(refusal(*model, {in(*buffer)}, {in(output)}), ErrorCode::kBadData);
+  const hal::Argument released = in(*buffer);
+  const memory::PoolRef small = *memory::Pool::anonymous(kCount);
+  EXPECT_FALSE(buffer->copyTo(small));
+  EXPECT_FALSE(buffer->copyFrom(small, {}));
+  EXPECT_FALSE(buffer->copyTo(nullptr));
+  buffer.reset();
+  EXPECT_EQ(refusal(*model, {released, in(input)}, {in(output)}), ErrorCode::kBadData);
+  EXPECT_FALSE(device_->allocate({}, {}));
+  EXPECT_FALSE(device_->allocate({}, {{model, true, 2}}));
+  EXPECT_FALSE(device_->allocate({{kCount + 1}}, {{model, true, 0}}));
+  EXPECT_FALSE(device_->allocate({}, {{nullptr, true, 0}}));
+}
+
+TEST_F(DeviceTensorsTest, ABufferThatIsReleasedLivesAsLongAsItsExecution) {
+  const auto model = prepareStep();
+  auto buffer = allocate(model);
+  set(*buffer, {1, 2, 3, 4, 5});
+  Values input(kCount), output(kCount);
+  const auto execution = model->createExecution({{in(*buffer), in(input)}, {in(output)}});
+  ASSERT_TRUE(execution);
+  buffer.reset();
+  ASSERT_TRUE((*execution)->compute({}).status);
+  EXPECT_EQ(output, (Values{2, 4, 6, 8, 10}));
+}
+
+}  // namespace
+}  // namespace hearth::vulkan
