@@ -21,6 +21,7 @@
 #include "hearth/hearth.hpp"
 #include "python/execution.h"
 #include "python/interpreter_lock.h"
+#include "python/program_interpreter.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -446,6 +447,25 @@ NB_MODULE(_hearth, module) {
              const Unlocked unlocked;
              return model->explainStart(options);
            });
+
+  nb::class_<ProgramInterpreter>(module, "ProgramInterpreter")
+      .def(nb::init<nb::bytes, int32_t>())
+      .def(nb::init<const std::string&, int32_t>())
+      .def("apply_delegate", &ProgramInterpreter::applyDelegate)
+      .def("reset_variables", &ProgramInterpreter::resetVariables);
+
+  nb::class_<ProgramSubgraph>(module, "ProgramSubgraph")
+      .def(nb::init<std::shared_ptr<ProgramInterpreter>, const std::string&>())
+      .def("resize_input", &ProgramSubgraph::resizeInput)
+      .def("allocate", &ProgramSubgraph::allocate)
+      .def("invoke", &ProgramSubgraph::invoke)
+      .def("array",
+           [](nb::handle self, int32_t index, const std::string& name) {
+             return nb::cast<const ProgramSubgraph&>(self).array(self, index, name);
+           })
+      .def("shape", &ProgramSubgraph::shape)
+      .def("strings", &ProgramSubgraph::strings)
+      .def("set_strings", &ProgramSubgraph::setStrings);
 
   module.def("_describe_container", &describeContainer, nb::call_guard<Unlocked>());
   module.def("_devices", &devices, nb::call_guard<Unlocked>());

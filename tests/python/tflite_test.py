@@ -156,11 +156,11 @@ class InterpreterTest(unittest.TestCase):
         interpreter.get_input_details()
         interpreter.get_output_details()
         interpreter.get_tensor_details()
-        self.assertIsNone(interpreter._primary._compilation)
+        self.assertIsNone(interpreter._interpreter._compilation)
         interpreter.allocate_tensors()
-        prepared = interpreter._primary._compilation
+        prepared = interpreter._interpreter._compilation
         interpreter.allocate_tensors()
-        self.assertIs(interpreter._primary._compilation, prepared)
+        self.assertIs(interpreter._interpreter._compilation, prepared)
 
     def testMistakesAreTheKnownExceptions(self):
         fresh = Interpreter(model_path=DIGITS)
@@ -317,7 +317,7 @@ class InterpreterTest(unittest.TestCase):
             scores = interpreter.get_tensor(last)
             for image, row in zip(images, scores):
                 np.testing.assert_array_equal(row, single.run(image[np.newaxis])["probabilities"][0])
-            compilation = interpreter._primary._compilation
+            compilation = interpreter._interpreter._compilation
             self.assertIs(prepared.setdefault(batch, compilation), compilation)
         runner = interpreter.get_signature_runner()
         np.testing.assert_array_equal(runner(image=images)["probabilities"], scores)
@@ -402,7 +402,7 @@ class InterpreterTest(unittest.TestCase):
         delegate = load_delegate(hearth.delegate_library(), {"device": "nnapi-reference", "threads": 2})
         interpreter = self.allocated(experimental_delegates=[delegate],
                                      experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-        self.assertEqual(interpreter._primary._compilation.device, "nnapi-reference")
+        self.assertEqual(interpreter._interpreter._compilation.device, "nnapi-reference")
         interpreter.invoke()
 
     def testProgramsRunAsTheyAre(self):

@@ -14,6 +14,7 @@ struct Functions {
 
 }  // namespace hearth::tflite_c
 
-// The functions' addresses in libhearth.so. Only for libtensorflowlite_c.so of the same build.
+// The functions' addresses in libhearth.so. Only for libtensorflowlite_c.so and the Python package
+// of the same build.
 extern "C" __attribute__((visibility("default"))) const hearth::tflite_c::Functions*
 hearth_tflite_c_functions();

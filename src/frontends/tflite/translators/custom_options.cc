@@ -20,6 +20,7 @@ Result<uint32_t> outputOfShape(OperatorView& view, size_t index, graph::Dimensio
                 graph::describe(operand));
   operand.isRankZeroTensor = dimensions.empty();
   operand.dimensions = std::move(dimensions);
+  view.builder().settleRank(output);
   return output;
 }
 

@@ -63,6 +63,8 @@ class SubgraphBuilder {
   // Makes the rank of an operand unknown if the file does not say it. A shape without dimensions is
   // that of a scalar, of a tensor of unknown rank, or, in older files, of either.
   void forgetUnsaidRank(uint32_t operand);
+  // The rank of an operand is what its operation says, whatever the file leaves open.
+  void settleRank(uint32_t operand) { unsaidRanks_.erase(operand); }
   // Whether the operand has no dimensions only because the file does not say its rank.
   bool isRankUnsaid(uint32_t operand) const { return unsaidRanks_.contains(operand); }
 

@@ -165,6 +165,9 @@ class Tensor:
     def type_name(self):
         return TYPES[self.type][1] if self.type in TYPES else f"type {self.type}"
 
+    def can_be_output(self):
+        return self.dtype is not None and self.type_name not in OPAQUE and not self.is_variable
+
     def quantization(self):
         """(scales, zero points, dimension that they belong to, elements of a block)."""
         table = self._quantization
@@ -254,6 +257,11 @@ class Subgraph:
         """The tensors that operators write."""
         return sorted({int(tensor) for index in range(self.operator_count)
                        for tensor in self.operator(index)[1] if tensor >= 0})
+
+    def preserved(self):
+        """The outputs, then all other tensors that operators write and an array can hold."""
+        return self.outputs + [index for index in self.computed()
+                               if index not in self.outputs and self.tensor(index).can_be_output()]
 
     def outputs_place(self):
         return self._table.place(2)

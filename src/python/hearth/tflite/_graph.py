@@ -257,8 +257,7 @@ class Graph:
         key, _ = self._signature()
         model = self._model
         if self._preserves_all:
-            outputs = outputs + [index for index in self._subgraph.computed()
-                                 if index not in outputs and self._is_kept(self._subgraph.tensor(index))]
+            outputs = self._subgraph.preserved()
             model = Model.from_bytes(self._file.without_signatures(self._index, outputs))
         elif key is None and self._index != 0:
             raise RuntimeError(f"Subgraph {self._index} has no signature, so it cannot be run by itself.")
@@ -270,10 +269,6 @@ class Graph:
         more = len(compilation.outputs) - len(outputs)
         self._output_tensors = outputs + [-1] * more
         return compilation
-
-    @staticmethod
-    def _is_kept(tensor):
-        return tensor.dtype is not None and tensor.type_name not in OPAQUE and not tensor.is_variable
 
     def _signature(self):
         """(key, signature) by which the library compiles the subgraph; (None, None) without one."""

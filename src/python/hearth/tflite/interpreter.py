@@ -60,8 +60,8 @@ class Interpreter:
         if num_threads is not None or not os.environ.get("HEARTH_THREADS"):
             self._options["threads"] = num_threads or 1
         self._delegates = list(experimental_delegates or [])
-        for delegate in self._delegates:
-            self._options.update(_delegate.options_of(delegate))
+        options, others = _delegate.divided(self._delegates)
+        self._options.update(options)
         self._file, self._model = _model_file.opened(model_path, model_content)
         self._preserves_all = bool(experimental_preserve_all_tensors)
         if self._preserves_all:
@@ -69,19 +69,30 @@ class Interpreter:
                           "which takes memory and time. It is meant for debugging.", stacklevel=2)
         self._graphs = {}
         self._kinds = None
-        self._primary = self._graph(0)
+        self._program = None
+        if others:
+            from . import _delegated  # few programs need it
+
+            self._program = _delegated.Program(self._file, model_path, model_content, others, self._options,
+                                               self._preserves_all)
+        self._interpreter = self._graph(0)
+
+    def __del__(self):
+        # Before the delegates that it uses.
+        self._interpreter = None
+        self._graphs = {}
 
     def allocate_tensors(self):
         """Prepares the model for the present shapes of its inputs."""
-        self._primary.allocate()
+        self._interpreter.allocate()
 
     def invoke(self):
         """Runs the model. Other threads of Python go on meanwhile."""
-        self._primary.invoke()
+        self._interpreter.invoke()
 
     def set_tensor(self, tensor_index, value):
         """Copies an array into an input; its type and shape are those of the tensor."""
-        self._primary.set(tensor_index, value)
+        self._interpreter.set(tensor_index, value)
 
     def get_tensor(self, tensor_index, subgraph_index=0):
         """A copy of an input, an output or a constant, or with experimental_preserve_all_tensors of any
@@ -91,12 +102,12 @@ class Interpreter:
     def tensor(self, tensor_index):
         """A function that returns a view of an input or output. invoke() and allocate_tensors() raise
         RuntimeError while such a view is kept."""
-        return lambda: self._primary.view(tensor_index)
+        return lambda: self._interpreter.view(tensor_index)
 
     def resize_tensor_input(self, input_index, tensor_size, strict=False):
         """Sets the shape of an input; allocate_tensors() has to follow. `strict` allows only dimensions
         that are -1 in the tensor's shape_signature to change."""
-        self._primary.resize(input_index, tensor_size, strict)
+        self._interpreter.resize(input_index, tensor_size, strict)
 
     def reset_all_variables(self):
         """Sets variable tensors to their initial values."""
@@ -105,11 +116,11 @@ class Interpreter:
 
     def get_input_details(self):
         """A list of dictionaries that describe the inputs."""
-        return [self._get_tensor_details(index, 0) for index in self._primary.inputs]
+        return [self._get_tensor_details(index, 0) for index in self._interpreter.inputs]
 
     def get_output_details(self):
         """A list of dictionaries that describe the outputs."""
-        return [self._get_tensor_details(index, 0) for index in self._primary.outputs]
+        return [self._get_tensor_details(index, 0) for index in self._interpreter.outputs]
 
     def get_tensor_details(self, subgraph_index=0):
         """A list of dictionaries that describe all tensors of a subgraph that have a type."""
@@ -144,7 +155,7 @@ class Interpreter:
 
     def _safe_to_run(self):
         """Whether no view of a tensor is kept."""
-        return not self._primary.has_views()
+        return not self._interpreter.has_views()
 
     def _get_full_signature_list(self):
         return {key: {"inputs": dict(sorted(signature.inputs.items())),
@@ -198,7 +209,11 @@ class Interpreter:
     def _graph(self, index):
         if index not in self._graphs:
             preserves_all = self._preserves_all and index == 0
-            self._graphs[index] = Graph(self._file, self._model, index, self._options, preserves_all)
+            if self._program is None:
+                made = Graph(self._file, self._model, index, self._options, preserves_all)
+            else:
+                made = self._program.graph(index, preserves_all)
+            self._graphs[index] = made
         return self._graphs[index]
 
     def _checked_graph(self, index):
