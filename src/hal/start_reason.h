@@ -16,6 +16,7 @@ inline constexpr char kEvicted[] = "evicted";
 inline constexpr char kPlanCorrupt[] = "plan corrupt";
 inline constexpr char kPlanPartly[] = "part of the plan is missing";
 inline constexpr char kSegmentEvicted[] = "segment evicted";
+inline constexpr char kNotInCacheFiles[] = "not in the cache files";
 inline constexpr char kSegmentCorrupt[] = "segment corrupt";
 
 }  // namespace start_reason

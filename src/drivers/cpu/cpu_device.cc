@@ -238,16 +238,23 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   const auto interpreted = [&](const Error& reason) -> Result<std::shared_ptr<hal::PreparedModel>> {
     HEARTH_ASSIGN(const std::shared_ptr<hal::InterpretedModel> made,
                   hal::prepareInterpreted(model, options, pool, reason.toString()));
-    made->setCacheProblem(save({model, nullptr, nullptr, {}, {}}, *store, *files));
+    made->setCacheProblem(save({.model = model}, *store, *files));
     return made;
   };
   const auto dynamic = [&]() -> Result<std::shared_ptr<hal::PreparedModel>> {
-    auto made = base::caught([&] { return DynamicModel::create(model, options, pool, store); });
+    FamilyKeeping keeping;
+    if (files->areThere()) {
+      keeping.keep = [model, store, files](std::vector<PartWeights> parts) {
+        return save({.model = model, .family = std::move(parts)}, *store, *files);
+      };
+      keeping.token = files->cache.token;
+    }
+    auto made = base::caught(
+        [&] { return DynamicModel::create(model, options, pool, store, {}, std::move(keeping)); });
     if (!made) {
       if (!hal::isForInterpreter(made.error())) return std::unexpected(std::move(made.error()));
       return interpreted(made.error());
     }
-    (*made)->setCacheProblem(save({model, nullptr, nullptr, {}, {}}, *store, *files));
     return *std::move(made);
   };
   const auto prepareWith = [&](const std::shared_ptr<cache::SegmentStore>& used) {
@@ -285,8 +292,10 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
   if (saved.isInterpreted) {
     const auto constants = std::make_shared<SavedSegments>(saved);
-    auto dynamic = base::caught(
-        [&] { return DynamicModel::create(saved.model, options, pool, nullptr, constants); });
+    auto dynamic = base::caught([&] {
+      return DynamicModel::create(saved.model, options, pool, nullptr,
+                                  {constants, std::move(saved.family)}, {});
+    });
     if (dynamic) return *std::move(dynamic);
     if (!hal::isForInterpreter(dynamic.error())) return std::unexpected(std::move(dynamic.error()));
     return hal::prepareInterpreted(saved.model, options, pool, dynamic.error().toString(),

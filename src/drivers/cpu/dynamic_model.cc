@@ -53,16 +53,15 @@ std::shared_ptr<DynamicModel> DynamicModel::partOf(std::shared_ptr<ModelFamily> 
 Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
     std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
-    std::shared_ptr<SavedSegments> saved) {
-  const auto family =
-      std::make_shared<ModelFamily>(options, std::move(pool), std::move(store), std::move(saved));
+    SavedFamily saved, FamilyKeeping keeping) {
+  const auto family = std::make_shared<ModelFamily>(options, std::move(pool), std::move(store),
+                                                    std::move(saved), std::move(keeping));
   std::vector<uint32_t> numbers(model->main().operations.size());
   std::ranges::iota(numbers, 0u);
   const std::shared_ptr<DynamicModel> made =
       partOf(family, std::move(model), std::move(numbers), {0, kKeptShapes});
-  const Status prepared = made->prepareExpected(options);
+  HEARTH_TRY(made->prepareExpected(options));
   family->endPreparation();
-  HEARTH_TRY(prepared);
   return made;
 }
 
@@ -230,21 +229,17 @@ hal::StartReport DynamicModel::report(hal::StartReport (hal::PreparedModel::*rep
   const std::lock_guard lock(mutex_);
   if (ops::hasUnknownInputs(*model_))
     report.shapes = std::max(report.shapes, static_cast<uint32_t>(members_.size()));
-  report.cacheProblem = cacheProblem_;
+  report.cacheProblem = family_->cacheProblem();
   return report;
 }
 
 hal::StartReport DynamicModel::startReport() const {
+  family_->finishSaves();
   return report(&hal::PreparedModel::startReport);
 }
 
 hal::StartReport DynamicModel::startReportSoFar() const {
   return report(&hal::PreparedModel::startReportSoFar);
-}
-
-void DynamicModel::setCacheProblem(std::string problem) {
-  const std::lock_guard lock(mutex_);
-  cacheProblem_ = std::move(problem);
 }
 
 }  // namespace hearth::cpu

@@ -29,12 +29,12 @@ class DynamicModel final : public hal::PreparedModel {
   // Prepares a model that passed graph::validate() and ops::validateOperations() for
   // `options.expectedInputs`; where these are missing or cannot be planned, executions prepare it.
   // Errors: kUnsupported when the shapes are known, but the model has to be interpreted; those
-  // of CpuPreparedModel::create(). `saved` holds the constants of a model from a client's cache
-  // files, which is packed for this process alone; then there is no store. It is null for others.
-  static Result<std::shared_ptr<DynamicModel>> create(
-      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-      std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
-      std::shared_ptr<SavedSegments> saved = nullptr);
+  // of CpuPreparedModel::create(). `store`, `saved` and `keeping` as in ModelFamily.
+  static Result<std::shared_ptr<DynamicModel>> create(std::shared_ptr<const graph::Model> model,
+                                                      const hal::PrepareOptions& options,
+                                                      std::shared_ptr<threads::ThreadPool> pool,
+                                                      std::shared_ptr<cache::SegmentStore> store,
+                                                      SavedFamily saved, FamilyKeeping keeping);
 
   // A part of a model of the family, which executions prepare. `numbers` are those of the part's
   // operations in the whole of the family.
@@ -47,10 +47,9 @@ class DynamicModel final : public hal::PreparedModel {
   bool isPrepared() const;
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
+  // Waits until the client's cache files are written.
   hal::StartReport startReport() const override;
   hal::StartReport startReportSoFar() const override;
-  // Sets StartReport::cacheProblem.
-  void setCacheProblem(std::string problem);
 
  private:
   using Shapes = std::vector<graph::Dimensions>;  // of the inputs
@@ -95,7 +94,6 @@ class DynamicModel final : public hal::PreparedModel {
   std::vector<Member> members_;
   std::shared_ptr<hal::InterpretedModel> interpreted_;  // made when it is needed
   std::vector<Refused> refused_;                        // the last shapes that cannot be planned
-  std::string cacheProblem_;
 };
 
 }  // namespace hearth::cpu

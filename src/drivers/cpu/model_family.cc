@@ -16,16 +16,71 @@ namespace {
 // operations are left depends on the shapes only where arithmetic on shapes does.
 constexpr size_t kKeptParts = 32;
 
+// The name of a part in cache files.
+base::Sha256Digest digestOf(const std::vector<uint32_t>& operations) {
+  base::Sha256 hash;
+  hash.update("hearth-cpu part", 15);
+  hash.update(operations.data(), operations.size() * sizeof(uint32_t));
+  return hash.finish();
+}
+
 }  // namespace
 
 ModelFamily::ModelFamily(const hal::PrepareOptions& options,
                          std::shared_ptr<threads::ThreadPool> pool,
-                         std::shared_ptr<cache::SegmentStore> store,
-                         std::shared_ptr<SavedSegments> saved)
+                         std::shared_ptr<cache::SegmentStore> store, SavedFamily saved,
+                         FamilyKeeping keeping)
     : options_(options),
       pool_(std::move(pool)),
       store_(std::move(store)),
-      saved_(std::move(saved)) {}
+      saved_(std::move(saved)),
+      keeping_(std::move(keeping)) {}
+
+// The client may change the model's constants from now on.
+ModelFamily::~ModelFamily() {
+  finishSaves();
+}
+
+void ModelFamily::endPreparation() {
+  isPrepared_ = true;
+  keepLater();
+}
+
+void ModelFamily::finishSaves() const {
+  std::vector<std::shared_ptr<SaveQueue::Save>> saves;
+  {
+    const std::lock_guard lock(mutex_);
+    saves = saves_;
+  }
+  for (const auto& save : saves) save->finish();
+}
+
+std::string ModelFamily::cacheProblem() const {
+  const std::lock_guard lock(mutex_);
+  return cacheProblem_;
+}
+
+void ModelFamily::keepLater() {
+  if (keeping_.keep == nullptr) return;
+  std::shared_ptr<SaveQueue::Save> save =
+      SaveQueue::post(keeping_.token, store_, [this] { keepNow(); });
+  const std::lock_guard lock(mutex_);
+  saves_.push_back(std::move(save));
+}
+
+void ModelFamily::keepNow() {
+  std::vector<Part> parts;
+  {
+    const std::lock_guard lock(mutex_);
+    parts = parts_;
+  }
+  std::vector<PartWeights> weights;
+  for (const Part& part : parts)
+    weights.push_back({digestOf(part.operations), part.first->finishedWeights()});
+  std::string problem = keeping_.keep(std::move(weights));
+  const std::lock_guard lock(mutex_);
+  cacheProblem_ = std::move(problem);
+}
 
 std::shared_ptr<CpuPreparedModel> ModelFamily::find(const std::vector<uint32_t>& operations) const {
   const std::lock_guard lock(mutex_);
@@ -33,11 +88,19 @@ std::shared_ptr<CpuPreparedModel> ModelFamily::find(const std::vector<uint32_t>&
   return found == parts_.end() ? nullptr : found->first;
 }
 
-void ModelFamily::keep(const std::vector<uint32_t>& operations,
+bool ModelFamily::keep(const std::vector<uint32_t>& operations,
                        const std::shared_ptr<CpuPreparedModel>& first) {
   const std::lock_guard lock(mutex_);
-  if (parts_.size() < kKeptParts && !std::ranges::contains(parts_, operations, &Part::operations))
-    parts_.push_back({operations, first});
+  if (parts_.size() == kKeptParts || std::ranges::contains(parts_, operations, &Part::operations))
+    return false;
+  parts_.push_back({operations, first});
+  return true;
+}
+
+const SavedPart& ModelFamily::savedPart(const std::vector<uint32_t>& operations) const {
+  static const SavedPart none;
+  const auto found = saved_.parts.find(digestOf(operations));
+  return found == saved_.parts.end() ? none : found->second;
 }
 
 std::shared_ptr<cache::SegmentStore> ModelFamily::storeFor(const graph::Model& part) {
@@ -51,21 +114,26 @@ std::shared_ptr<cache::SegmentStore> ModelFamily::storeFor(const graph::Model& p
 Result<std::shared_ptr<CpuPreparedModel>> ModelFamily::prepare(
     std::shared_ptr<const graph::Model> part, const std::vector<uint32_t>& operations) {
   // Lost constants of a saved model are replaced.
-  if (saved_ == nullptr) HEARTH_TRY(hal::checkPoolsWhole(*part));
+  if (saved() == nullptr) HEARTH_TRY(hal::checkPoolsWhole(*part));
   hal::PrepareOptions options = options_;
   options.expectedInputs.clear();
   if (isPrepared_) options.deadline = {};
   std::shared_ptr<CpuPreparedModel> first = find(operations);
   std::shared_ptr<CpuPreparedModel> prepared;
-  if (first == nullptr && saved_ == nullptr) {
+  if (first == nullptr && saved() == nullptr) {
     const std::shared_ptr<cache::SegmentStore> store = storeFor(*part);
     HEARTH_ASSIGN(prepared, CpuPreparedModel::create(std::move(part), options, pool_, store, {}));
+  } else if (first == nullptr) {
+    options.deadline = {};
+    HEARTH_ASSIGN(prepared, CpuPreparedModel::createFromSaved(
+                                savedPart(operations), std::move(part), options, pool_, saved()));
   } else {
     options.deadline = {};
     HEARTH_ASSIGN(prepared,
-                  CpuPreparedModel::createBeside(first, std::move(part), options, pool_, saved_));
+                  CpuPreparedModel::createBeside(first, std::move(part), options, pool_, saved()));
   }
-  if (first == nullptr) keep(operations, prepared);
+  // What endPreparation() writes needs not be written before.
+  if (first == nullptr && keep(operations, prepared) && isPrepared_) keepLater();
   return prepared;
 }
 

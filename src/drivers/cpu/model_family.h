@@ -4,12 +4,16 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
 #include "cache/store/segment_store.h"
+#include "drivers/cpu/compilation_cache/model_cache.h"
+#include "drivers/cpu/compilation_cache/save_queue.h"
 #include "drivers/cpu/compilation_cache/saved_segments.h"
 #include "drivers/cpu/prepared_model.h"
 #include "graph/model.h"
@@ -24,22 +28,46 @@ struct PartLimits {
   size_t keptShapes = 1;  // for how many tuples of shapes it stays prepared
 };
 
+// A model from a client's cache files: its constants, and the packed weights of its parts. What
+// these lack is packed for this process alone.
+struct SavedFamily {
+  std::shared_ptr<SavedSegments> constants;  // null: the model is not from cache files
+  SavedParts parts;
+};
+
+// How the packed weights of a family's parts are kept in a client's cache files.
+struct FamilyKeeping {
+  // Writes them. Called in the background when a part with new weights is prepared. Returns why
+  // they were not written; empty when they were. Null: they are not kept.
+  std::function<std::string(std::vector<PartWeights>)> keep;
+  hal::CacheToken token{};
+};
+
 // What the parts of a model with unknown shapes have in common: options, threads, the store, and
 // the packed weights. Of the parts with the same operations the first one that is prepared finds or
-// packs the weights, and is kept; the others use them. Thread-safe.
+// packs the weights, and is kept; the others use them. The destructor waits until what was prepared
+// is written to the client's cache files. Thread-safe.
 class ModelFamily {
  public:
-  // `saved` holds the constants of a model from a client's cache files, which is packed for this
-  // process alone; then there is no store. It is null for others.
+  // `store` is null for a saved model.
   ModelFamily(const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
-              std::shared_ptr<cache::SegmentStore> store, std::shared_ptr<SavedSegments> saved);
+              std::shared_ptr<cache::SegmentStore> store, SavedFamily saved, FamilyKeeping keeping);
+  ~ModelFamily();
+  ModelFamily(const ModelFamily&) = delete;
+  ModelFamily& operator=(const ModelFamily&) = delete;
 
   const hal::PrepareOptions& options() const { return options_; }
   const std::shared_ptr<threads::ThreadPool>& pool() const { return pool_; }
-  const std::shared_ptr<SavedSegments>& saved() const { return saved_; }
+  const std::shared_ptr<SavedSegments>& saved() const { return saved_.constants; }
 
-  // The deadline of the preparation, hal::PrepareOptions::deadline, no longer holds.
-  void endPreparation() { isPrepared_ = true; }
+  // The deadline of the preparation, hal::PrepareOptions::deadline, no longer holds. Writes the
+  // client's cache files, although nothing may be packed yet.
+  void endPreparation();
+
+  // Waits until the cache files are written.
+  void finishSaves() const;
+  // Why they were not written, for hal::StartReport::cacheProblem.
+  std::string cacheProblem() const;
 
   // Prepares a part for known shapes. `operations` tells it from parts with other operations; two
   // parts with equal lists have the same ones in the same order. Errors: those of
@@ -53,20 +81,27 @@ class ModelFamily {
     std::shared_ptr<CpuPreparedModel> first;
   };
 
+  void keepLater();
+  void keepNow();
   std::shared_ptr<CpuPreparedModel> find(const std::vector<uint32_t>& operations) const;
-  void keep(const std::vector<uint32_t>& operations,
+  // True when it is kept, and will not be made again.
+  bool keep(const std::vector<uint32_t>& operations,
             const std::shared_ptr<CpuPreparedModel>& first);
+  const SavedPart& savedPart(const std::vector<uint32_t>& operations) const;
   std::shared_ptr<cache::SegmentStore> storeFor(const graph::Model& part);
 
   const hal::PrepareOptions options_;
   const std::shared_ptr<threads::ThreadPool> pool_;
   const std::shared_ptr<cache::SegmentStore> store_;
-  const std::shared_ptr<SavedSegments> saved_;
+  const SavedFamily saved_;
+  const FamilyKeeping keeping_;
   std::atomic<bool> isPrepared_ = false;
   std::atomic<bool> isBundleTaken_ = false;
 
   mutable base::Mutex mutex_;
   std::vector<Part> parts_;
+  std::vector<std::shared_ptr<SaveQueue::Save>> saves_;
+  std::string cacheProblem_;
 };
 
 }  // namespace hearth::cpu

@@ -147,33 +147,59 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createBeside(
     const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
     std::shared_ptr<SavedSegments> saved) {
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
-  prepared->saved_ = std::move(saved);
-  prepared->model_ = std::move(model);
-  prepared->pool_ = std::move(pool);
-  // Private: packings of other models come with segments that `first` could not repair.
-  prepared->weights_ = std::make_shared<PackedWeights>(true);
-  prepared->repair_.emplace(prepared->model_, prepared->weights_, prepared->pool_);
-  prepared->setTuned(options.isTuned);
-  if (first != nullptr) {
-    if (first->ahead_ != nullptr) first->ahead_->finish();
-    for (const auto& [place, packed] : first->weights_->places())
-      prepared->weights_->preset(place, packed);
-    prepared->weights_->setAllPreset();
-    prepared->referenceOnly_ = first->referenceOnly();
-    prepared->first_ = std::move(first);
-  }
-  SavedSegments* const constants = prepared->saved_.get();
-  const uint64_t before = constants != nullptr ? constants->replacements() : 0;
-  HEARTH_TRY(prepared->planWhole(options));
-  // A model is not packed from bytes that were lost meanwhile.
-  if (constants == nullptr) {
-    HEARTH_TRY(hal::checkPoolsWhole(*prepared->model_));
-    return prepared;
-  }
-  HEARTH_TRY(constants->replaceLost());
-  if (constants->replacements() != before)
-    return fail(ErrorCode::kOpFailed, "Constants were lost while the model was prepared.");
+  prepared->setOthersWeights(first->finishedWeights()->places(), std::move(model), options,
+                             std::move(pool), std::move(saved));
+  prepared->referenceOnly_ = first->referenceOnly();
+  prepared->first_ = std::move(first);
+  HEARTH_TRY(prepared->planOnOthersWeights(options));
   return prepared;
+}
+
+Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createFromSaved(
+    const SavedPart& part, std::shared_ptr<const graph::Model> model,
+    const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
+    std::shared_ptr<SavedSegments> saved) {
+  std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
+  prepared->setOthersWeights(part.places, std::move(model), options, std::move(pool),
+                             std::move(saved));
+  HEARTH_TRY(prepared->planOnOthersWeights(options));
+  hal::StartReport& report = prepared->report_;
+  report.packedBytes = prepared->weights_->packedBytes();
+  const bool isWarm = report.packedBytes.empty();
+  report.state = isWarm ? hal::StartReport::State::kWarm : hal::StartReport::State::kCold;
+  if (!isWarm)
+    report.reason =
+        part.places.empty() ? hal::start_reason::kNotInCacheFiles : hal::start_reason::kPlanPartly;
+  report.mappedBytes = part.mappedBytes;
+  return prepared;
+}
+
+void CpuPreparedModel::setOthersWeights(const std::map<WeightPlace, PackedPlace>& places,
+                                        std::shared_ptr<const graph::Model> model,
+                                        const hal::PrepareOptions& options,
+                                        std::shared_ptr<threads::ThreadPool> pool,
+                                        std::shared_ptr<SavedSegments> saved) {
+  saved_ = std::move(saved);
+  model_ = std::move(model);
+  pool_ = std::move(pool);
+  // Private: packings of other models come with segments that the other one could not repair.
+  weights_ = std::make_shared<PackedWeights>(true);
+  repair_.emplace(model_, weights_, pool_);
+  setTuned(options.isTuned);
+  for (const auto& [place, packed] : places) weights_->preset(place, packed);
+  if (!places.empty()) weights_->setAllPreset();
+}
+
+Status CpuPreparedModel::planOnOthersWeights(const hal::PrepareOptions& options) {
+  const uint64_t before = saved_ != nullptr ? saved_->replacements() : 0;
+  HEARTH_TRY(planWhole(options));
+  // A model is not packed from bytes that were lost meanwhile.
+  if (saved_ == nullptr) return hal::checkPoolsWhole(*model_);
+  HEARTH_TRY(saved_->replaceLost());
+  if (saved_->replacements() != before)
+    return fail(ErrorCode::kOpFailed, "Constants were lost while the model was prepared.");
+  savedReplacements_ = before;
+  return {};
 }
 
 CpuPreparedModel::~CpuPreparedModel() {
@@ -184,10 +210,15 @@ CpuPreparedModel::~CpuPreparedModel() {
 }
 
 ModelParts CpuPreparedModel::parts() const {
-  // Saved constants are those of the main subgraph.
-  if (hasControlFlow(*model_)) return {model_, nullptr, nullptr, {}, {}};
   const std::lock_guard lock(mutex_);
-  return {model_, &contexts_.plan(), weights_.get(), referenceOnly_, savedChoices_};
+  // What other subgraphs read is not known from the plan of the main one.
+  const Plan* const plan = hasControlFlow(*model_) ? nullptr : &contexts_.plan();
+  return {model_, plan, weights_.get(), referenceOnly_, savedChoices_, {}};
+}
+
+std::shared_ptr<const PackedWeights> CpuPreparedModel::finishedWeights() const {
+  if (ahead_ != nullptr) ahead_->finish();
+  return weights_;
 }
 
 Result<CpuPreparedModel::NewPlan> CpuPreparedModel::makePlan(const hal::PrepareOptions& options) {
@@ -365,9 +396,10 @@ Status CpuPreparedModel::replaceLosses() {
   const uint64_t losses = lossesSoFar();
   WeightRepair::Segments packed;
   if (saved_ != nullptr) {
-    const uint64_t before = saved_->replacements();
     HEARTH_TRY(saved_->replaceLost());
-    if (saved_->replacements() != before) {
+    // Another part of the model may have replaced them.
+    if (const uint64_t now = saved_->replacements(); now != savedReplacements_) {
+      savedReplacements_ = now;
       contexts_.noteReplacement();
       const std::lock_guard report(mutex_);
       report_.reason = hal::start_reason::kSegmentCorrupt;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -60,16 +61,25 @@ class CpuPreparedModel final : public hal::PreparedModel,
 
   // Prepares a model for other shapes of its inputs than `first` has: with the same operations and
   // constants. It uses the packed weights of `first`, which stays alive, and packs for itself what
-  // these lack, so that `first` alone has to do with the store. A null `first` stands for a model
-  // that shares nothing. `saved` holds the constants of a model that saveModel() wrote; null for
-  // others. Waits until the kernels of `first` are built. Errors as create().
+  // these lack, so that `first` alone has to do with the store. `saved` holds the constants of a
+  // model that saveModel() wrote; null for others. Waits until the kernels of `first` are built.
+  // Errors as create().
   static Result<std::shared_ptr<CpuPreparedModel>> createBeside(
       std::shared_ptr<CpuPreparedModel> first, std::shared_ptr<const graph::Model> model,
       const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
-      std::shared_ptr<SavedSegments> saved = nullptr);
+      std::shared_ptr<SavedSegments> saved);
+
+  // Prepares the first of these where saveModel() wrote the model. `part` is empty where its packed
+  // weights were not saved; what is missing is packed. Errors as create().
+  static Result<std::shared_ptr<CpuPreparedModel>> createFromSaved(
+      const SavedPart& part, std::shared_ptr<const graph::Model> model,
+      const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
+      std::shared_ptr<SavedSegments> saved);
 
   // The input of saveModel(), valid as long as this lives. Call it when all kernels are built.
   ModelParts parts() const;
+  // The packed weights. Waits until all kernels are built.
+  std::shared_ptr<const PackedWeights> finishedWeights() const;
   // Notes for the report why the client's cache files were not written; empty: they were.
   void setCacheProblem(std::string problem);
 
@@ -122,6 +132,13 @@ class CpuPreparedModel final : public hal::PreparedModel,
   bool addReferenceOnly(const std::vector<uint32_t>& operations);
   void setTuned(bool isTuned);
   hal::StartReport reportNow() const;
+  // Makes it a model whose weights are those of another one or of a client's cache files.
+  void setOthersWeights(const std::map<WeightPlace, PackedPlace>& places,
+                        std::shared_ptr<const graph::Model> model,
+                        const hal::PrepareOptions& options,
+                        std::shared_ptr<threads::ThreadPool> pool,
+                        std::shared_ptr<SavedSegments> saved);
+  Status planOnOthersWeights(const hal::PrepareOptions& options);
   hal::StartReport besideReport(hal::StartReport report) const;
   std::shared_ptr<const KernelChoices> recalledChoices(const Plan& plan);
   Result<std::unique_ptr<ExecutionContext>> takeContext(
@@ -152,10 +169,12 @@ class CpuPreparedModel final : public hal::PreparedModel,
   std::shared_ptr<PackedWeights> weights_;
   std::shared_ptr<WeightSession> session_;  // null for a saved model and beside another
   std::shared_ptr<SavedSegments> saved_;    // null unless the model is a saved one
-  bool hasHoles_ = false;                   // SavedModel::hasHoles
-  bool isTuned_ = false;                    // hal::PrepareOptions::isTuned
-  std::vector<uint8_t> savedChoices_;       // encoded MeasuredChoices; empty when there are none
-  std::function<void()> populate_;          // SavedModel::populate
+  // SavedSegments::replacements() that executions know of; guarded by repairMutex_.
+  uint64_t savedReplacements_ = 0;
+  bool hasHoles_ = false;              // SavedModel::hasHoles
+  bool isTuned_ = false;               // hal::PrepareOptions::isTuned
+  std::vector<uint8_t> savedChoices_;  // encoded MeasuredChoices; empty when there are none
+  std::function<void()> populate_;     // SavedModel::populate
   std::function<void(const MeasuredChoices&)> whenChosen_;
   std::shared_ptr<SaveQueue::Save> save_;  // set before anybody else has the model; may be null
   std::vector<graph::Dimensions> outputDimensions_;

@@ -38,7 +38,7 @@ struct CachedData {
 
 // The model cache: all that preparing the model takes, except for large bytes. Value type.
 struct CachedPlan {
-  // Interpreted models have no execution graph and no packed weights.
+  // A model that is not planned as a whole: `places` are those of its parts, by their digests.
   bool isInterpreted = false;
   cache::PlanKey pin;                     // of the store's plan that lists the segments
   std::set<uint32_t> referenceOnly;       // operations that XNNPACK refuses
@@ -47,7 +47,7 @@ struct CachedPlan {
   std::optional<uint32_t> scalesSegment;  // holds the channels' scales, if `model` does not
   std::vector<uint8_t> choices;           // MeasuredChoices; empty before they are known
   // Views of the bytes that were parsed or are to be encoded.
-  std::span<const uint8_t> places;  // StoredPlan
+  std::span<const uint8_t> places;  // StoredPlan; may be empty for an interpreted model
   std::span<const uint8_t> model;   // graph::encodeModel
 
   std::vector<uint8_t> encoded() const;

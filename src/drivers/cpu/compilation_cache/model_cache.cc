@@ -7,6 +7,7 @@
 #include <ctime>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "drivers/cpu/weights/segment_prefetcher.h"
 #include "drivers/cpu/weights/stored_host_facts.h"
 #include "graph/model_bytes.h"
+#include "hal/request_check.h"
 
 namespace hearth::cpu {
 namespace {
@@ -65,7 +67,7 @@ class Saver {
 
   void collect() {
     if (canName(store_)) store_.flush();
-    if (parts_.weights != nullptr) collectPlaces();
+    collectPlaces();
     rewriteModel();
     if (canName(store_)) publishConstants();
     name();
@@ -103,29 +105,36 @@ class Saver {
   }
 
   void collectPlaces() {
+    std::vector<std::map<WeightPlace, PackedPlace>> places;
+    if (parts_.weights != nullptr) {
+      places_.graphs.emplace_back();
+      places.push_back(parts_.weights->places());
+    }
+    for (const PartWeights& part : parts_.family) {
+      places_.graphs.push_back(part.part);
+      places.push_back(part.weights->places());
+    }
     // Of a segment that was not published only the used beginning is saved.
-    const std::map<WeightPlace, PackedPlace> places = parts_.weights->places();
     std::map<PackedSegment*, uint64_t> used;
-    for (const auto& [place, packed] : places) {
-      uint64_t& size = used[packed.segment.get()];
-      size = std::max(size, packed.offset + packed.size);
-    }
-    std::map<PackedSegment*, uint32_t> indices;
-    StoredPlan stored;
-    stored.graphs.emplace_back();
-    for (const auto& [place, packed] : places) {
-      PackedSegment* const segment = packed.segment.get();
-      if (!indices.contains(segment)) {
-        cache::SegmentRef published = canName(store_) ? segment->published() : nullptr;
-        const uint64_t size = published != nullptr ? published->size() : used[segment];
-        indices[segment] = add({segment->data(), size}, std::move(published));
-        stored.segmentSizes.push_back(size);
+    for (const auto& ofPart : places)
+      for (const auto& [place, packed] : ofPart) {
+        uint64_t& size = used[packed.segment.get()];
+        size = std::max(size, packed.offset + packed.size);
       }
-      stored.entries.push_back(
-          {0, place, packed.seed, indices[segment], packed.offset, packed.size});
-    }
+    std::map<PackedSegment*, uint32_t> indices;
+    for (uint32_t graph = 0; graph < places.size(); ++graph)
+      for (const auto& [place, packed] : places[graph]) {
+        PackedSegment* const segment = packed.segment.get();
+        if (!indices.contains(segment)) {
+          cache::SegmentRef published = canName(store_) ? segment->published() : nullptr;
+          const uint64_t size = published != nullptr ? published->size() : used[segment];
+          indices[segment] = add({segment->data(), size}, std::move(published));
+          places_.segmentSizes.push_back(size);
+        }
+        places_.entries.push_back(
+            {graph, place, packed.seed, indices[segment], packed.offset, packed.size});
+      }
     placeSegments_ = static_cast<uint32_t>(sources_.size());
-    places_ = std::move(stored);
   }
 
   void rewriteModel() {
@@ -133,7 +142,7 @@ class Saver {
     model.constantBytes.clear();
     model.pools.clear();
     std::vector<bool> isPacked;
-    plan_.isInterpreted = parts_.plan == nullptr;
+    plan_.isInterpreted = parts_.weights == nullptr;
     plan_.referenceOnly = parts_.referenceOnly;
     plan_.choices = parts_.choices;
     if (parts_.plan != nullptr)
@@ -217,7 +226,7 @@ class Saver {
       }
       data_.segments.push_back(segment);
     }
-    if (parts_.weights != nullptr) {
+    if (!places_.graphs.empty()) {
       for (uint32_t i = 0; i < placeSegments_; ++i)
         places_.segmentSizes[i] = data_.segments[i].size;
       // The places' segments come first; those of constants follow.
@@ -313,6 +322,25 @@ Result<std::vector<memory::PoolRef>> poolsOf(const CachedPlan& plan, LoadedMemor
   return pools;
 }
 
+// Where the packed weights of each part lie; a model that is planned as a whole is one part.
+Result<SavedParts> partsOf(const CachedPlan& plan, const CachedData& data,
+                           std::span<const std::shared_ptr<PackedSegment>> segments) {
+  HEARTH_ASSIGN(const StoredPlan places, StoredPlan::parse(plan.places, segments.size()));
+  SavedParts parts;
+  std::set<std::pair<const SavedPart*, uint32_t>> counted;
+  for (const StoredPlan::Entry& entry : places.entries) {
+    if (entry.segment == plan.scalesSegment)
+      return fail(ErrorCode::kBadData, "Scales of a model cache are packed weights, too.");
+    if (places.segmentSizes[entry.segment] != segments[entry.segment]->size())
+      return fail(ErrorCode::kBadData, "The model cache is not of the data cache.");
+    SavedPart& part = parts[places.graphs[entry.graph]];
+    part.places[entry.place] = {segments[entry.segment], entry.offset, entry.size, entry.seed};
+    if (!data.segments[entry.segment].isInline && counted.emplace(&part, entry.segment).second)
+      part.mappedBytes += segments[entry.segment]->size();
+  }
+  return parts;
+}
+
 using OpenStore = std::shared_ptr<cache::SegmentStore> (*)(const hal::PrepareOptions&);
 
 Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& cache,
@@ -363,17 +391,14 @@ Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& ca
   if (copied != nullptr && copied->hasLosses())
     return fail(ErrorCode::kNotFound, "The scales of the cached model cannot be read.");
   saved.model = {memory, &memory->model};
-  if (plan.isInterpreted) return saved;
-  HEARTH_ASSIGN(const StoredPlan places, StoredPlan::parse(plan.places, memory->segments.size()));
-  saved.weights = std::make_shared<PackedWeights>();
-  for (const StoredPlan::Entry& entry : places.entries) {
-    if (entry.segment == plan.scalesSegment)
-      return fail(ErrorCode::kBadData, "Scales of a model cache are packed weights, too.");
-    if (places.segmentSizes[entry.segment] != memory->segments[entry.segment]->size())
-      return fail(ErrorCode::kBadData, "The model cache is not of the data cache.");
-    saved.weights->preset(entry.place,
-                          {memory->segments[entry.segment], entry.offset, entry.size, entry.seed});
+  if (plan.isInterpreted && plan.places.empty()) return saved;
+  HEARTH_ASSIGN(SavedParts parts, partsOf(plan, data, memory->segments));
+  if (plan.isInterpreted) {
+    saved.family = std::move(parts);
+    return saved;
   }
+  saved.weights = std::make_shared<PackedWeights>();
+  for (const auto& [place, packed] : parts[{}].places) saved.weights->preset(place, packed);
   saved.weights->seal();
   saved.files = std::make_shared<const SavedFiles>(std::move(bytes.model), std::move(plan),
                                                    dataBytes, bytes.content.dataBytes);
@@ -398,11 +423,13 @@ Result<cache::CacheOwner> cacheOwner(const hal::CacheToken& token) {
 Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache) {
   const base::TraceSpan span("start", "save the compilation");
   HEARTH_TRY(checkFiles(cache));
-  // A start from such files could not pack what they lack.
+  // A start from such files could not pack what they lack. One of a part packs it.
   if (parts.weights != nullptr && !parts.weights->hasAllPlaces())
     return fail(ErrorCode::kOutOfMemory, "Memory was missing for the list of packed weights.");
   Saver saver(parts, store);
   saver.collect();
+  // Constants that were lost read as zeros.
+  HEARTH_TRY(hal::checkPoolsWhole(*parts.model));
   return saver.write(cache);
 }
 

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "base/result.h"
+#include "base/sha256.h"
 #include "cache/compilation/mapping_manager.h"
 #include "cache/store/segment_store.h"
 #include "drivers/cpu/plan/plan.h"
@@ -24,19 +26,35 @@ namespace hearth::cpu {
 // One model cache and one data cache.
 inline constexpr hal::CacheFileCounts kCacheFileCounts = {1, 1};
 
+// Packed weights of one part of a model with unknown shapes.
+struct PartWeights {
+  base::Sha256Digest part{};  // tells it from the other parts of the model
+  std::shared_ptr<const PackedWeights> weights;
+};
+
 // The parts of a prepared model that are saved.
 struct ModelParts {
   std::shared_ptr<const graph::Model> model;
-  const Plan* plan = nullptr;  // null, as are the weights, for an interpreted model
-  const PackedWeights* weights = nullptr;
-  std::set<uint32_t> referenceOnly;  // operations that XNNPACK refuses
-  std::vector<uint8_t> choices;      // MeasuredChoices; empty before they are known
+  // Tells which constants are only needed packed. Null where that is not known, as with control
+  // flow: all constants are saved then.
+  const Plan* plan = nullptr;
+  const PackedWeights* weights = nullptr;  // null for models that are not planned as a whole
+  std::set<uint32_t> referenceOnly;        // operations that XNNPACK refuses
+  std::vector<uint8_t> choices;            // MeasuredChoices; empty before they are known
+  std::vector<PartWeights> family;         // of a model without `weights`
 };
 
 // Writes the model to the cache files and registers it with the mapping manager. Large bytes go to
 // the weight store if there is one, else to the data cache. Waits until the store has written what
 // was packed. After an error the files do not count as those of this model.
 Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal::Cache& cache);
+
+// Where the packed weights of a part of a model with unknown shapes lie.
+struct SavedPart {
+  std::map<WeightPlace, PackedPlace> places;
+  uint64_t mappedBytes = 0;  // of segments of the store
+};
+using SavedParts = std::map<base::Sha256Digest, SavedPart>;  // by PartWeights::part
 
 // The bytes of the files that a model was loaded from; saveChoices() writes them again.
 struct SavedFiles;
@@ -46,9 +64,11 @@ struct SavedModel {
   std::shared_ptr<const graph::Model> model;  // owns all memory that it refers to
   // Whether constants exist only packed and cannot be read: such a model cannot be interpreted.
   bool hasHoles = false;
+  // Whether it is not planned as a whole; there are no `weights` then.
   bool isInterpreted = false;
   std::set<uint32_t> referenceOnly;
   std::shared_ptr<PackedWeights> weights;  // sealed
+  SavedParts family;                       // only where `isInterpreted`
   // The segments of the store with packed weights and constants: pages of them may be lost while
   // they are in use. The store is null if there are none.
   std::vector<std::shared_ptr<PackedSegment>> segments;
