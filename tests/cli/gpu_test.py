@@ -41,10 +41,9 @@ class GpuTest(DataTest):
 
     def testQuantisedResultsEqualThoseOfTheReference(self):
         expected = self.output("--device", "nnapi-reference")[0]
-        # The driver lacks a quantised SOFTMAX, which runs on hearth-cpu.
         for hosts in ("", f"{DEVICE}=spawn"):
             scores, text = self.output(HEARTH_DRIVER_HOSTS=hosts)
-            self.assertIn(f" on {DEVICE}, hearth-cpu\n", text)
+            self.assertIn(f" on {DEVICE}\n", text)
             np.testing.assert_array_equal(scores, expected)
 
     def testTheNextProcessComesFromTheCompilationCache(self):

@@ -8,6 +8,7 @@
 #include "drivers/vulkan/lowering/lowering.h"
 #include "ops/conv_2d.h"
 #include "ops/fully_connected.h"
+#include "ops/transpose_conv_2d.h"
 
 namespace hearth::vulkan {
 namespace {
@@ -146,6 +147,15 @@ Status lowerDepthwiseConvolution(LoweringContext& context) {
   Layer layer = layerOf(parameters);
   layer.groupInputs = parameters.input.channels;
   HEARTH_ASSIGN(Dispatch dispatch, dispatchOf(context, "depthwise", layer));
+  return context.addRow(std::move(dispatch), context.output(0).elementCount());
+}
+
+Status lowerTransposedConvolution(LoweringContext& context) {
+  HEARTH_ASSIGN(const ops::TransposeConv2dParameters p,
+                ops::parseTransposeConv2d(context.operation()));
+  const Layer layer{p.input,          p.output,          p.window,    p.isNchw,
+                    p.input.channels, p.output.channels, p.activation};
+  HEARTH_ASSIGN(Dispatch dispatch, dispatchOf(context, "transposed", layer));
   return context.addRow(std::move(dispatch), context.output(0).elementCount());
 }
 

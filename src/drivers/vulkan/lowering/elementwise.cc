@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one element, and of two elements of inputs that are broadcast.
-#include <algorithm>
 #include <limits>
-#include <numeric>
-#include <optional>
 #include <utility>
 
+#include "drivers/vulkan/lowering/broadcast.h"
 #include "drivers/vulkan/lowering/lowering.h"
+#include "drivers/vulkan/lowering/tables.h"
 #include "ops/binary_arithmetic.h"
-#include "ops/reference/kernels.h"
 
 namespace hearth::vulkan {
 namespace {
 
 using graph::OperandType;
 using ops::OperationType;
-
-constexpr size_t kMostDimensions = 6;
-constexpr uint32_t kBytes = 256;  // different values of a byte
 
 // The constant 0 of binary.comp.
 enum class BinaryKind : uint32_t {
@@ -71,6 +66,9 @@ enum class UnaryKind : uint32_t {
   kFloor,
   kSin,
   kCos,
+  kCeil,
+  kRound,
+  kSign,
 };
 
 struct UnaryFunction {
@@ -113,82 +111,15 @@ UnaryFunction unaryFunctionOf(OperationType type) {
       return {UnaryKind::kFloor};
     case OperationType::kSin:
       return {UnaryKind::kSin};
-    default:
+    case OperationType::kCos:
       return {UnaryKind::kCos};
+    case OperationType::kCeil:
+      return {UnaryKind::kCeil};
+    case OperationType::kRound:
+      return {UnaryKind::kRound};
+    default:
+      return {UnaryKind::kSign};
   }
-}
-
-void appendPadded(const std::vector<uint32_t>& values, uint32_t filler,
-                  std::vector<uint32_t>* parameters) {
-  parameters->insert(parameters->end(), kMostDimensions - values.size(), filler);
-  parameters->insert(parameters->end(), values.begin(), values.end());
-}
-
-// For each dimension of the output the step in an input of this shape; 0 where it is repeated.
-std::vector<uint32_t> broadcastSteps(const graph::Dimensions& input, size_t rank) {
-  std::vector<uint32_t> steps(rank, 0);
-  uint32_t step = 1;
-  for (size_t i = input.size(); i-- > 0;) {
-    steps[i + rank - input.size()] = input[i] == 1 ? 0 : step;
-    step *= input[i];
-  }
-  return steps;
-}
-
-// The parameters of broadcast.glsl but for the limits.
-Result<std::vector<uint32_t>> broadcastParameters(const LoweringContext& context,
-                                                  const graph::Dimensions& right) {
-  const graph::Dimensions& output = context.output(0).dimensions;
-  if (output.size() > kMostDimensions)
-    return fail(ErrorCode::kUnsupported, "{} has {} dimensions, the GPU driver takes {}.",
-                context.operation().describe(), output.size(), kMostDimensions);
-  std::vector<uint32_t> parameters = {static_cast<uint32_t>(context.output(0).elementCount())};
-  appendPadded(output, 1, &parameters);
-  appendPadded(broadcastSteps(context.input(0).dimensions, output.size()), 0, &parameters);
-  appendPadded(broadcastSteps(right, output.size()), 0, &parameters);
-  return parameters;
-}
-
-// The results of the reference kernel for all values of 8-bit inputs.
-Result<std::vector<uint8_t>> tabulate(ops::OperationContext operation, bool isOfTwo) {
-  const ops::reference::Kernel kernel = ops::reference::findKernel(operation.operation->type);
-  if (kernel == nullptr)
-    return fail(ErrorCode::kUnsupported, "{} has no reference kernel.", operation.describe());
-  std::vector<uint8_t> values(kBytes);
-  std::iota(values.begin(), values.end(), uint8_t{0});
-  std::vector<uint8_t> results(isOfTwo ? size_t{kBytes} * kBytes : kBytes);
-  operation.inputs[0].data = values.data();
-  operation.outputs[0].data = results.data();
-  if (isOfTwo) {
-    operation.inputs[0].dimensions = {kBytes, 1};
-    operation.inputs[1].dimensions = {1, kBytes};
-    operation.inputs[1].data = values.data();
-    operation.outputs[0].dimensions = {kBytes, kBytes};
-  } else {
-    operation.inputs[0].dimensions = operation.outputs[0].dimensions = {kBytes};
-  }
-  HEARTH_TRY(kernel(operation));
-  return results;
-}
-
-// Exact for whatever the function is: there are only so many arguments.
-Status addTable(LoweringContext& context, bool isOfTwo) {
-  HEARTH_ASSIGN(std::vector<uint32_t> parameters,
-                broadcastParameters(context, context.input(isOfTwo ? 1 : 0).dimensions));
-  // The limits are in the table.
-  parameters.insert(parameters.end(), {0, 0});
-  const TensorId table = context.addConstant(
-      isOfTwo ? uint64_t{kBytes} * kBytes : kBytes,
-      [operation = context.operation(), isOfTwo] { return tabulate(operation, isOfTwo); });
-  Dispatch dispatch;
-  dispatch.shader = "table.u8";
-  dispatch.constant = isOfTwo ? 2 : 1;
-  dispatch.bindings = {{context.inputTensor(0)},
-                       {context.inputTensor(isOfTwo ? 1 : 0)},
-                       {table},
-                       {context.outputTensor(0), true}};
-  dispatch.parameters = std::move(parameters);
-  return context.addRow(std::move(dispatch), context.output(0).elementCount());
 }
 
 }  // namespace
@@ -198,7 +129,6 @@ Status lowerBinary(LoweringContext& context) {
   const OperandType type = context.input(0).type();
   const BinaryKind kind = binaryKindOf(context.operation().operation->type);
   if (type == OperandType::kTensorQuant8Asymm || type == OperandType::kTensorQuant8AsymmSigned) {
-    HEARTH_TRY(context.numberSuffix(type));
     HEARTH_TRY(context.numberSuffix(context.input(1).type()));
     return addTable(context, true);
   }
@@ -207,8 +137,7 @@ Status lowerBinary(LoweringContext& context) {
   if (!isInteger) {
     HEARTH_ASSIGN(suffix, context.numberSuffix(type));
   }
-  HEARTH_ASSIGN(std::vector<uint32_t> parameters,
-                broadcastParameters(context, context.input(1).dimensions));
+  HEARTH_ASSIGN(std::vector<uint32_t> parameters, broadcastParameters(context, {0, 1}));
   if (isInteger) {
     const bool hasActivation = p.activation != ops::FusedActivation::kNone;
     if (hasActivation)

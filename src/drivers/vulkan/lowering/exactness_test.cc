@@ -2,9 +2,14 @@
 // Quantised results are those of the reference kernels to the last bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <random>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "drivers/vulkan/testing/validated_device.h"
@@ -134,6 +139,164 @@ TEST_F(ExactnessTest, MeansOfWindowsAreThoseOfTheReference) {
     builder.operation(OperationType::kAveragePool2d,
                       {input, same, stride, stride, width, height, activation}, {output});
     expectReference(builder, {bytes(9 * 11 * 5)});
+  }
+}
+
+TEST_F(ExactnessTest, SoftmaxesAreThoseOfTheReference) {
+  for (const uint32_t length : {2u, 10u, 512u, 1001u})
+    for (const OperandType type : kTypes) {
+      ModelBuilder builder;
+      const uint32_t input = builder.input(type, {3, length}, scale() / 8, zeroPoint(type));
+      const uint32_t output = builder.output(
+          type, {3, length}, 1.0f / 256, type == OperandType::kTensorQuant8AsymmSigned ? -128 : 0);
+      builder.operation(OperationType::kSoftmax, {input, builder.scalar(0.75f)}, {output});
+      std::vector<uint8_t> values = bytes(size_t{3} * length);
+      // Where all are equal, 512 of them are half a step each.
+      std::fill_n(values.begin(), length, uint8_t{77});
+      // Few of different sizes make results that are neither 0 nor 1.
+      for (uint32_t i = 0; i < length; ++i) values[length + i] = static_cast<uint8_t>(200 + i % 5);
+      expectReference(builder, {values});
+    }
+}
+
+TEST_F(ExactnessTest, MeansAndSumsAreThoseOfTheReference) {
+  for (int round = 0; round < 12; ++round) {
+    const OperandType type = kTypes[round % 2];
+    const bool isMean = round % 3 != 0;
+    ModelBuilder builder;
+    const uint32_t input = builder.input(type, {2, 7, 6, 30}, scale(), zeroPoint(type));
+    const std::vector<int32_t> axes = {1, 2};
+    const uint32_t reduced = builder.constant(OperandType::kTensorInt32, {2}, axes);
+    const uint32_t output = builder.output(type, {2, 30}, scale(), zeroPoint(type));
+    builder.operation(isMean ? OperationType::kMean : OperationType::kReduceSum,
+                      {input, reduced, isMean ? builder.scalar(int32_t{0}) : builder.scalar(false)},
+                      {output});
+    expectReference(builder, {bytes(2 * 7 * 6 * 30)});
+  }
+}
+
+TEST_F(ExactnessTest, QuantizedRealsAreThoseOfTheReference) {
+  for (int round = 0; round < 6; ++round) {
+    const OperandType type = kTypes[round % 2];
+    const float step = scale();
+    const int32_t zero = zeroPoint(type);
+    // Numbers of all sizes, NaN among them, and halves of steps with their neighbours.
+    std::vector<float> values(500);
+    const std::vector<uint8_t> any = bytes(values.size() * sizeof(float));
+    std::memcpy(values.data(), any.data(), any.size());
+    for (int i = -300; i < 300; ++i) {
+      const float half = (static_cast<float>(i) + 0.5f) * step;
+      for (const float towards : {-1e9f, half, 1e9f})
+        values.push_back(std::nextafter(half, towards));
+    }
+    ModelBuilder builder;
+    const auto count = static_cast<uint32_t>(values.size());
+    const uint32_t input = builder.input(OperandType::kTensorFloat32, {count});
+    const uint32_t output = builder.output(type, {count}, step, zero);
+    builder.operation(OperationType::kQuantize, {input}, {output});
+    std::vector<uint8_t> stored(values.size() * sizeof(float));
+    std::memcpy(stored.data(), values.data(), stored.size());
+    expectReference(builder, {stored});
+  }
+}
+
+TEST_F(ExactnessTest, ResizedImagesAreThoseOfTheReference) {
+  for (const OperationType operation :
+       {OperationType::kResizeBilinear, OperationType::kResizeNearestNeighbor})
+    for (const auto& [alignCorners, halfPixelCenters, size] :
+         {std::tuple(false, false, 10), std::tuple(true, false, 9), std::tuple(false, true, 20)})
+      for (const OperandType type : kTypes) {
+        ModelBuilder builder;
+        const float step = scale();
+        const int32_t zero = zeroPoint(type);
+        const auto side = static_cast<uint32_t>(size);
+        const uint32_t input = builder.input(type, {2, 5, 5, 3}, step, zero);
+        const uint32_t output = builder.output(type, {2, side, side, 3}, step, zero);
+        builder.operation(operation,
+                          {input, builder.scalar(size), builder.scalar(size), builder.scalar(false),
+                           builder.scalar(alignCorners), builder.scalar(halfPixelCenters)},
+                          {output});
+        expectReference(builder, {bytes(2 * 5 * 5 * 3)});
+      }
+}
+
+TEST_F(ExactnessTest, WeightsThatAreNoPowersOfTwoAreLeftToOthers) {
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kTypes[0], {1, 5, 5, 3}, 0.5f, 3);
+  const uint32_t output = builder.output(kTypes[0], {1, 15, 15, 3}, 0.5f, 3);
+  builder.operation(OperationType::kResizeBilinear,
+                    {input, builder.scalar(int32_t{15}), builder.scalar(int32_t{15})}, {output});
+  const auto supported = device_->supportedOperations(builder.model());
+  ASSERT_TRUE(supported);
+  EXPECT_FALSE(supported->front().supported);
+  EXPECT_NE(supported->front().reason.find("no multiples of 1/2048"), std::string::npos)
+      << supported->front().reason;
+}
+
+TEST_F(ExactnessTest, TransposedConvolutionsAreThoseOfTheReference) {
+  for (int round = 0; round < 8; ++round) {
+    const OperandType type = kTypes[round % 2];
+    const int32_t stride = round % 3 + 1;
+    const uint32_t side = 5 * static_cast<uint32_t>(stride);
+    const float data = scale();
+    const float weight = scale();
+    ModelBuilder builder;
+    const uint32_t input = builder.input(type, {2, 5, 5, 4}, data, zeroPoint(type));
+    const uint32_t filter =
+        builder.constant(type, {3, 3, 3, 4}, bytes(3 * 3 * 3 * 4), weight, zeroPoint(type));
+    const std::vector<int32_t> biases = {-500, 0, 700};
+    const uint32_t bias = builder.constant(OperandType::kTensorInt32, {3}, biases, data * weight);
+    const std::vector<int32_t> shape = {2, static_cast<int32_t>(side), static_cast<int32_t>(side),
+                                        3};
+    const uint32_t dimensions = builder.constant(OperandType::kTensorInt32, {4}, shape);
+    const uint32_t output =
+        builder.output(type, {2, side, side, 3}, data * weight * 997.0f, zeroPoint(type));
+    builder.operation(
+        OperationType::kTransposeConv2d,
+        {input, filter, bias, dimensions, builder.scalar(int32_t{1}), builder.scalar(stride),
+         builder.scalar(stride), builder.scalar(round % 4), builder.scalar(false)},
+        {output});
+    expectReference(builder, {bytes(2 * 5 * 5 * 4)});
+  }
+}
+
+TEST_F(ExactnessTest, TensorsOfDifferentScalesAreConcatenatedAsTheReferenceDoes) {
+  for (const OperandType type : kTypes) {
+    ModelBuilder builder;
+    const uint32_t left = builder.input(type, {4, 30}, scale(), zeroPoint(type));
+    const uint32_t right = builder.input(type, {4, 50}, scale(), zeroPoint(type));
+    const uint32_t output = builder.output(type, {4, 80}, scale(), zeroPoint(type));
+    builder.operation(OperationType::kConcatenation, {left, right, builder.scalar(int32_t{1})},
+                      {output});
+    expectReference(builder, {bytes(4 * 30), bytes(4 * 50)});
+  }
+}
+
+TEST_F(ExactnessTest, PlacesOfExtremesAreThoseOfTheReference) {
+  for (const OperationType operation : {OperationType::kArgmax, OperationType::kArgmin64})
+    for (const int32_t axis : {0, 1, 2}) {
+      const bool isWide = operation == OperationType::kArgmin64;
+      ModelBuilder builder;
+      const uint32_t input = builder.input(kTypes[1], {9, 7, 30}, 0.5f, 3);
+      graph::Dimensions dimensions = {9, 7, 30};
+      dimensions.erase(dimensions.begin() + axis);
+      const uint32_t output = builder.output(
+          isWide ? OperandType::kTensorInt64 : OperandType::kTensorInt32, dimensions);
+      builder.operation(operation, {input, builder.scalar(axis)}, {output});
+      expectReference(builder, {bytes(9 * 7 * 30)});
+    }
+}
+
+TEST_F(ExactnessTest, NumbersOfDifferentScalesAreComparedAsTheReferenceDoes) {
+  for (const OperationType operation :
+       {OperationType::kEqual, OperationType::kNotEqual, OperationType::kLess,
+        OperationType::kLessEqual, OperationType::kGreater, OperationType::kGreaterEqual}) {
+    ModelBuilder builder;
+    const uint32_t left = builder.input(kTypes[0], {40, 20}, 0.5f, 3);
+    const uint32_t right = builder.input(kTypes[0], {20}, 0.25f, 100);
+    builder.operation(operation, {left, right},
+                      {builder.output(OperandType::kTensorBool8, {40, 20})});
+    expectReference(builder, {bytes(40 * 20), bytes(20)});
   }
 }
 

@@ -27,6 +27,15 @@ TensorId LoweringContext::addConstant(uint64_t bytes,
   return plan_->tensors.back().root;
 }
 
+TensorId LoweringContext::addTemporary(uint64_t bytes) {
+  PlannedTensor tensor;
+  tensor.bytes = bytes;
+  tensor.root = static_cast<TensorId>(plan_->tensors.size());
+  tensor.name = operation_.describe();
+  plan_->tensors.push_back(std::move(tensor));
+  return plan_->tensors.back().root;
+}
+
 Status LoweringContext::add(Dispatch dispatch) {
   for (size_t i = 0; i < dispatch.groups.size(); ++i)
     if (dispatch.groups[i] > facts_.maxGroups[i])
@@ -58,6 +67,34 @@ Lowering findLowering(OperationType type) {
       return lowerDepthwiseConvolution;
     case OperationType::kFullyConnected:
       return lowerFullyConnected;
+    case OperationType::kTransposeConv2d:
+      return lowerTransposedConvolution;
+    case OperationType::kEqual:
+    case OperationType::kNotEqual:
+    case OperationType::kLess:
+    case OperationType::kLessEqual:
+    case OperationType::kGreater:
+    case OperationType::kGreaterEqual:
+      return lowerComparison;
+    case OperationType::kLogicalAnd:
+    case OperationType::kLogicalOr:
+    case OperationType::kLogicalNot:
+      return lowerLogic;
+    case OperationType::kArgmax:
+    case OperationType::kArgmin:
+    case OperationType::kArgmax64:
+    case OperationType::kArgmin64:
+      return lowerArgExtreme;
+    case OperationType::kSelect:
+    case OperationType::kSelectV2:
+      return lowerSelect;
+    case OperationType::kQuantize:
+      return lowerQuantize;
+    case OperationType::kDequantize:
+      return lowerDequantize;
+    case OperationType::kResizeBilinear:
+    case OperationType::kResizeNearestNeighbor:
+      return lowerResize;
     case OperationType::kAdd:
     case OperationType::kSub:
     case OperationType::kMul:
@@ -85,6 +122,9 @@ Lowering findLowering(OperationType type) {
     case OperationType::kFloor:
     case OperationType::kSin:
     case OperationType::kCos:
+    case OperationType::kCeil:
+    case OperationType::kRound:
+    case OperationType::kSign:
       return lowerUnary;
     case OperationType::kConcatenation:
       return lowerConcatenation;
@@ -98,6 +138,9 @@ Lowering findLowering(OperationType type) {
     case OperationType::kSlice:
     case OperationType::kStridedSlice:
       return lowerSlice;
+    case OperationType::kSpaceToDepth:
+    case OperationType::kDepthToSpace:
+      return lowerSpaceToDepth;
     case OperationType::kSplit:
       return lowerSplit;
     case OperationType::kTranspose:

@@ -49,6 +49,9 @@ class LoweringContext {
   // the model.
   TensorId addConstant(uint64_t bytes, std::function<Result<std::vector<uint8_t>>()> make);
 
+  // Adds a tensor of the arena that only this operation uses.
+  TensorId addTemporary(uint64_t bytes);
+
   // Adds a dispatch of as many groups as it says. kUnsupported for more than the device has.
   Status add(Dispatch dispatch);
   // The same with an invocation for each of `count` elements (rowElement() in types.glsl).
@@ -72,10 +75,19 @@ using Lowering = Status (*)(LoweringContext& context);
 // Null for an operation that this driver lacks.
 Lowering findLowering(ops::OperationType type);
 
-// By file. convolution.cc
+// By file. arg_extreme.cc
+Status lowerArgExtreme(LoweringContext& context);
+
+// choices.cc
+Status lowerComparison(LoweringContext& context);
+Status lowerLogic(LoweringContext& context);
+Status lowerSelect(LoweringContext& context);
+
+// convolution.cc
 Status lowerConvolution(LoweringContext& context);
 Status lowerDepthwiseConvolution(LoweringContext& context);
 Status lowerFullyConnected(LoweringContext& context);
+Status lowerTransposedConvolution(LoweringContext& context);
 
 // elementwise.cc
 Status lowerBinary(LoweringContext& context);
@@ -86,14 +98,22 @@ Status lowerConcatenation(LoweringContext& context);
 Status lowerPad(LoweringContext& context);
 Status lowerReshape(LoweringContext& context);
 Status lowerSlice(LoweringContext& context);
+Status lowerSpaceToDepth(LoweringContext& context);
 Status lowerSplit(LoweringContext& context);
 Status lowerTranspose(LoweringContext& context);
 
 // pooling.cc
 Status lowerPool(LoweringContext& context);
 
+// quantization.cc
+Status lowerQuantize(LoweringContext& context);
+Status lowerDequantize(LoweringContext& context);
+
 // reduction.cc
 Status lowerReduction(LoweringContext& context);
+
+// resize.cc
+Status lowerResize(LoweringContext& context);
 
 // softmax.cc
 Status lowerSoftmax(LoweringContext& context);

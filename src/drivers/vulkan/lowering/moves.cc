@@ -5,10 +5,13 @@
 
 #include "drivers/vulkan/lowering/copies.h"
 #include "drivers/vulkan/lowering/lowering.h"
+#include "drivers/vulkan/lowering/tables.h"
 #include "ops/concatenation.h"
 #include "ops/pad.h"
+#include "ops/padding.h"
 #include "ops/reshape.h"
 #include "ops/slice.h"
+#include "ops/space_to_depth.h"
 #include "ops/split.h"
 #include "ops/transpose.h"
 
@@ -44,12 +47,17 @@ Status lowerConcatenation(LoweringContext& context) {
   int64_t first = 0;
   for (size_t i = 0; i < p.tensorCount; ++i) {
     const ops::Tensor& input = context.input(i);
-    if (!haveSameQuantization(*input.operand, output))
-      return fail(ErrorCode::kUnsupported,
-                  "The GPU driver has no CONCATENATION of tensors of different scales.");
+    TensorId from = context.inputTensor(i);
+    const bool isByte = graph::isQuantized(output.type) && graph::elementSize(output) == 1;
+    if (isByte && !haveSameQuantization(*input.operand, output)) {
+      const uint64_t count = input.elementCount();
+      from = context.addTemporary(count);
+      HEARTH_TRY(addByteMap(context, context.inputTensor(i), from, count,
+                            ops::requantizedBytes(*input.operand, output)));
+    }
     HEARTH_TRY(
         addCopy(context, graph::elementSize(output),
-                {context.inputTensor(i), context.outputTensor(0),
+                {from, context.outputTensor(0),
                  loopsOver(input.dimensions, stepsOf(input.dimensions), outputSteps), 0, first}));
     first += input.dimensions[p.axis] * outputSteps[p.axis];
   }
@@ -92,6 +100,31 @@ Status lowerSlice(LoweringContext& context) {
     copy.inputFirst += inputSteps[i] * p.ranges[i].begin;
   }
   return addCopy(context, graph::elementSize(*input.operand), std::move(copy));
+}
+
+// Blocks of the large image are channels of the small one, at the place of the block.
+Status lowerSpaceToDepth(LoweringContext& context) {
+  HEARTH_ASSIGN(const ops::SpaceToDepthParameters p, ops::parseSpaceToDepth(context.operation()));
+  const bool isToDepth = context.operation().operation->type == ops::OperationType::kSpaceToDepth;
+  const auto input = ops::ImageShape::of(context.input(0).dimensions, p.isNchw);
+  const auto output = ops::ImageShape::of(p.dimensions, p.isNchw);
+  const ops::ImageShape& small = isToDepth ? output : input;
+  const ops::ImageLayout space(isToDepth ? input : output, p.isNchw);
+  const ops::ImageLayout depth(small, p.isNchw);
+  const uint32_t channels = (isToDepth ? input : output).channels;
+  Copy copy{context.inputTensor(0), context.outputTensor(0)};
+  const auto add = [&](uint32_t size, size_t spaceStep, size_t depthStep) {
+    const auto first = static_cast<int64_t>(isToDepth ? spaceStep : depthStep);
+    const auto second = static_cast<int64_t>(isToDepth ? depthStep : spaceStep);
+    copy.loops.push_back({size, first, second});
+  };
+  add(small.batches, space.batchStride, depth.batchStride);
+  add(small.height, p.blockSize * space.rowStride, depth.rowStride);
+  add(p.blockSize, space.rowStride, size_t{p.blockSize} * channels * depth.channelStride);
+  add(small.width, p.blockSize * space.columnStride, depth.columnStride);
+  add(p.blockSize, space.columnStride, channels * depth.channelStride);
+  add(channels, space.channelStride, depth.channelStride);
+  return addCopy(context, graph::elementSize(*context.input(0).operand), std::move(copy));
 }
 
 Status lowerSplit(LoweringContext& context) {

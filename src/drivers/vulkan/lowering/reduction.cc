@@ -5,6 +5,9 @@
 
 #include "drivers/vulkan/lowering/copies.h"
 #include "drivers/vulkan/lowering/lowering.h"
+#include "drivers/vulkan/lowering/tables.h"
+#include "ops/quantization.h"
+#include "ops/validation.h"
 
 namespace hearth::vulkan {
 namespace {
@@ -54,14 +57,41 @@ struct Loops {
   }
 };
 
+// Makes the dispatch one of quantised numbers.
+Status quantize(LoweringContext& context, uint64_t folded, Dispatch* dispatch) {
+  const graph::Operand& input = *context.input(0).operand;
+  const graph::Operand& output = *context.output(0).operand;
+  const auto kind = static_cast<ReduceKind>(dispatch->constant);
+  const bool isExtreme = kind == ReduceKind::kMaximum || kind == ReduceKind::kMinimum;
+  // The greatest sum has to fit into an int32.
+  constexpr uint64_t kMostFolded = uint64_t{1} << 23;
+  constexpr int64_t kMostSteps = 255;  // of one element from the zero point
+  if (kind == ReduceKind::kProduct || folded > kMostFolded ||
+      (isExtreme && !ops::isSameQuantization(input, output)))
+    return fail(ErrorCode::kUnsupported, "The GPU driver has no {} of {} elements of {}.",
+                graph::nameOf(context.operation().operation->type), folded,
+                graph::nameOf(input.type));
+  // The sum of steps from the zero point, as the reference kernel makes a result of it.
+  const double divisor = kind == ReduceKind::kMean ? static_cast<double>(folded) : 1.0;
+  const auto resultOf = [&output, scale = double{input.scale}, divisor](int64_t sum) {
+    return ops::quantize(scale * static_cast<double>(sum) / divisor, output);
+  };
+  const int64_t most = kMostSteps * static_cast<int64_t>(folded);
+  dispatch->bindings.push_back(
+      {context.addConstant(kStepBytes, [&output, most, resultOf]() -> Result<std::vector<uint8_t>> {
+        return sumSteps(output, most, resultOf);
+      })});
+  dispatch->parameters.insert(dispatch->parameters.end(),
+                              {bitsOf(input.zeroPoint), bitsOf(lowestStored(output.type))});
+  return {};
+}
+
 }  // namespace
 
 Status lowerReduction(LoweringContext& context) {
   HEARTH_ASSIGN(const ops::ReduceParameters p, ops::parseReduce(context.operation()));
   const ops::Tensor& input = context.input(0);
-  if (graph::isQuantized(input.type()))
-    return fail(ErrorCode::kUnsupported, "The GPU driver has no {} of {}.",
-                graph::nameOf(context.operation().operation->type), graph::nameOf(input.type()));
+  const bool isQuantized = graph::isQuantized(input.type());
   HEARTH_ASSIGN(const std::string suffix, context.numberSuffix(input.type()));
   const std::vector<int64_t> steps = stepsOf(input.dimensions);
   Loops kept, folded;
@@ -74,13 +104,14 @@ Status lowerReduction(LoweringContext& context) {
     return fail(ErrorCode::kUnsupported, "{} reduces too many dimensions apart for the GPU driver.",
                 context.operation().describe());
   Dispatch dispatch;
-  dispatch.shader = "reduce." + suffix;
+  dispatch.shader = (isQuantized ? "reduce_quantized." : "reduce.") + suffix;
   dispatch.constant = std::to_underlying(reduceKindOf(context.operation().operation->type));
   dispatch.bindings = {{context.inputTensor(0)}, {context.outputTensor(0), true}};
   dispatch.parameters = {kept.count};
   kept.appendTo(&dispatch.parameters);
   dispatch.parameters.push_back(folded.count);
   folded.appendTo(&dispatch.parameters);
+  if (isQuantized) HEARTH_TRY(quantize(context, folded.count, &dispatch));
   return context.addRow(std::move(dispatch), kept.count);
 }
 

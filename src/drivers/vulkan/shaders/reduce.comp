@@ -3,37 +3,12 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
+#include "reduce.glsl"
 
 layout(local_size_x = ROW_GROUP) in;
 
-// The values of ReduceKind in lowering/reduction.cc.
-const uint kMean = 0;
-const uint kSum = 1;
-const uint kMaximum = 2;
-const uint kMinimum = 3;
-const uint kProduct = 4;
-layout(constant_id = 0) const uint kKind = kMean;
-
 layout(binding = 0) readonly buffer InputBuffer { DATA inputs[]; };
 layout(binding = 1) writeonly buffer OutputBuffer { DATA outputs[]; };
-
-layout(push_constant) uniform Parameters {
-  uint count;  // elements of the output
-  uint keptSizes[4];
-  uint keptSteps[4];
-  uint foldedCount;  // elements of the input for each of the output
-  uint foldedSizes[4];
-  uint foldedSteps[4];
-} p;
-
-uint placeOf(uint index, uint sizes[4], uint steps[4]) {
-  uint place = 0;
-  for (int i = 3; i >= 0; --i) {
-    place += index % sizes[i] * steps[i];
-    index /= sizes[i];
-  }
-  return place;
-}
 
 float fold(float folded, float value) {
   switch (kKind) {
@@ -48,7 +23,7 @@ float fold(float folded, float value) {
 void main() {
   const uint element = rowElement();
   if (element >= p.count) return;
-  const uint first = placeOf(element, p.keptSizes, p.keptSteps);
+  const uint first = firstPlace(element);
   // A long sum is one of short sums, so that it does not lose the digits of what comes late.
   const uint kPart = 64;
   const bool isSum = kKind == kMean || kKind == kSum;
@@ -57,7 +32,7 @@ void main() {
     const uint end = min(begin + kPart, p.foldedCount);
     float part = isSum ? 0.0 : total;
     for (uint i = begin; i < end; ++i)
-      part = fold(part, float(inputs[first + placeOf(i, p.foldedSizes, p.foldedSteps)]));
+      part = fold(part, float(inputs[first + foldedPlace(i)]));
     total = isSum ? total + part : part;
   }
   outputs[element] = DATA(kKind == kMean ? total / float(p.foldedCount) : total);

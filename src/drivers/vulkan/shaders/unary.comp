@@ -49,7 +49,10 @@ float compute(float x) {
     case 10: return -x;
     case 11: return floor(x);
     case 12: return sin(x);
-    default: return cos(x);
+    case 13: return cos(x);
+    case 14: return ceil(x);
+    case 15: return roundEven(x);
+    default: return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x;
   }
 }
 
