@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of all operations; each is defined in the file that its name says.
+// The list of all operations, each of which is defined in the file of its family.
 #include "ops/registry.h"
 
 #include <algorithm>
