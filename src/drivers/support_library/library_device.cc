@@ -129,9 +129,9 @@ class Describing {
     } found{extension, {}};
     const auto add = [](SL_ANeuralNetworksExtensionOperandTypeInformation info, void* context) {
       auto& into = *static_cast<Found*>(context);
-      const bool isKnown =
-          std::ranges::contains(into.types, info.type, &hal::ExtensionOperandType::number);
-      if (isKnown || into.types.size() >= kMaxExtensionTypes) return;
+      if (into.types.size() >= kMaxExtensionTypes ||
+          std::ranges::contains(into.types, info.type, &hal::ExtensionOperandType::number))
+        return;
       into.types.push_back({into.extension, info.type, info.byteSize, info.isTensor});
     };
     HEARTH_TRY(

@@ -204,13 +204,11 @@ Result<hal::OutputShape> LibraryExecution::outputShape(size_t index) const {
                 index, graph::describe(operand), graph::describeDimensions(shape.dimensions));
   if (shape.isSufficient && bound.isPresent) {
     const graph::Operand sized = withDimensions(operand, shape.dimensions);
-    if (graph::isFullySpecified(sized)) {
-      HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(sized));
-      if (bytes > bound.length)
-        return fail(ErrorCode::kOpFailed,
-                    "The support library gives output {} {} bytes; its memory has {}.", index,
-                    bytes, bound.length);
-    }
+    const auto bytes = graph::byteSize(sized);
+    if (graph::isFullySpecified(sized) && (!bytes || *bytes > bound.length))
+      return fail(ErrorCode::kOpFailed,
+                  "The support library gives output {} the shape {}; its memory has {} bytes.",
+                  index, graph::describeDimensions(shape.dimensions), bound.length);
   }
   return shape;
 }
