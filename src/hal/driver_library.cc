@@ -21,6 +21,29 @@ std::string lastLoaderError() {
 
 }  // namespace
 
+Result<std::shared_ptr<Device>> loadDriverLibrary(const std::string& path) {
+  // The linker would look up a name without a slash in its own search path.
+  const std::string file = path.contains('/') ? path : "./" + path;
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr)
+    return fail(ErrorCode::kNotFound, "The library {} cannot be loaded: {}.", file,
+                lastLoaderError());
+  const auto create = reinterpret_cast<DriverCreateFunction>(::dlsym(library, kDriverCreateSymbol));
+  if (create == nullptr)
+    return fail(ErrorCode::kBadData, "The library {} does not export {}.{}", file,
+                kDriverCreateSymbol,
+                ::dlsym(library, kSupportLibrarySymbol) != nullptr
+                    ? " It is a support library of NNAPI: add \"support_library\": true to the "
+                      "manifest."
+                    : "");
+  char message[512] = "";
+  std::shared_ptr<Device> device(create(kApiVersion, message, sizeof(message)));
+  message[sizeof(message) - 1] = '\0';
+  if (device == nullptr)
+    return fail(ErrorCode::kUnavailableDevice, "The library {} makes no device: {}", file, message);
+  return device;
+}
+
 Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {
   if (manifest.isSupportLibrary)
     return fail(ErrorCode::kUnsupported,
@@ -33,30 +56,14 @@ Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {
   if (manifest.library.empty())
     return fail(ErrorCode::kUnsupported, "The manifest of the driver {} names no library.",
                 manifest.name);
-  // The linker would look up a name without a slash in its own search path.
-  const std::string path =
-      manifest.library.contains('/') ? manifest.library : "./" + manifest.library;
-  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    return fail(ErrorCode::kNotFound, "The library {} of the driver {} cannot be loaded: {}.", path,
-                manifest.name, lastLoaderError());
-  const auto create = reinterpret_cast<DriverCreateFunction>(::dlsym(library, kDriverCreateSymbol));
-  if (create == nullptr)
-    return fail(ErrorCode::kBadData, "The library {} of the driver {} does not export {}.{}", path,
-                manifest.name, kDriverCreateSymbol,
-                ::dlsym(library, kSupportLibrarySymbol) != nullptr
-                    ? " It is a support library of NNAPI: add \"support_library\": true to the "
-                      "manifest."
-                    : "");
-  char message[512] = "";
-  std::shared_ptr<Device> device(create(kApiVersion, message, sizeof(message)));
-  message[sizeof(message) - 1] = '\0';
-  if (device == nullptr)
-    return fail(ErrorCode::kUnavailableDevice, "The driver {} makes no device: {}", manifest.name,
-                message);
-  if (device->name() != manifest.name)
+  auto device = loadDriverLibrary(manifest.library);
+  if (!device)
+    return std::unexpected(
+        std::move(device.error())
+            .addContext(base::formatText("while loading the driver {}", manifest.name)));
+  if ((*device)->name() != manifest.name)
     return fail(ErrorCode::kBadData, "The driver {} makes a device of the name {}.", manifest.name,
-                device->name());
+                (*device)->name());
   return device;
 }
 

@@ -19,6 +19,11 @@ struct DiscoveredDrivers {
   std::vector<std::string> problems;             // one sentence for each driver that was skipped
 };
 
+// Loads a library, which is never unloaded, and makes its device, whatever its name. Errors:
+// kNotFound where the loader cannot; kBadData without kDriverCreateSymbol; kUnavailableDevice for a
+// driver that makes no device, with its reason.
+Result<std::shared_ptr<Device>> loadDriverLibrary(const std::string& path);
+
 // Loads the library and makes its device. The library is never unloaded. Errors: kUnsupported for
 // another api_version, without a library, or for a support library, which only a host loads;
 // kNotFound, kIo or kBadData when library, symbol or device are not what the manifest says.

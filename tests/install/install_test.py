@@ -2,9 +2,11 @@
 """What `cmake --install` of the release build installs is enough for a project outside the
 checkout."""
 
+import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -63,6 +65,31 @@ class InstallTest(unittest.TestCase):
         self.run_("c++", "-std=c++17", ROOT / "examples" / "classify.cc", *flags,
                   f"-Wl,-rpath,{folder.parent}", "-o", program)
         self.assertLibrariesAreInstalled(program)
+
+    def testADriverIsBuiltTestedAndFoundOutsideTheCheckout(self):
+        project = shutil.copytree(self.prefix / "share" / "hearth" / "driver-skeleton",
+                                  self.folder / "driver")
+        build = self.folder / "build"
+        self.run_("cmake", "-G", "Ninja", "-S", project, "-B", build,
+                  f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.run_("cmake", "--build", build)
+        self.assertIn("100% tests passed", self.run_("ctest", "--test-dir", build))
+        drivers = build / "drivers"
+        devices = self.run_("env", f"HEARTH_DRIVER_PATH={drivers}", self.prefix / "bin" / "hearth", "devices")
+        self.assertRegex(devices, r"(?m)^ +null +other ")
+
+        folder = next(self.prefix.rglob("hearth_driver.pc")).parent
+        flags = self.run_("pkg-config", "--with-path", folder, "--cflags", "--libs", "hearth_driver").split()
+        library = self.folder / "libhearth_driver_null.so"
+        self.run_("c++", "-shared", "-fPIC", project / "driver_entry.cc", project / "null_device.cc", *flags,
+                  "-o", library)
+        suite = self.prefix / "bin" / "hearth-driver-cts"
+        self.assertIn("  PASSED  ", self.run_(suite, library))
+        inner = next(self.prefix.rglob("libneuralnetworks.so"))
+        manifest = self.folder / "inner.json"
+        manifest.write_text(json.dumps({"name": "inner", "library": str(inner), "support_library": True,
+                                        "device": "nnapi-reference"}), encoding="utf-8")
+        self.assertNotIn("FAILED", self.run_(suite, manifest, "--gtest_filter=*HalExecution*"))
 
     def testTheCommandRuns(self):
         command = self.prefix / "bin" / "hearth"

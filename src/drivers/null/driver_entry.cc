@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/driver_entry.h"
 
-#include "drivers/null/null_device.h"
+#include "null_device.h"
 
 HEARTH_DRIVER_EXPORT hearth::hal::Device* hearth_driver_create(uint32_t apiVersion, char* message,
                                                                size_t messageSize) {

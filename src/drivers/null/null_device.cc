@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "drivers/null/null_device.h"
+#include "null_device.h"
 
 #include <memory>
 #include <string>
