@@ -168,5 +168,30 @@ TEST(DriverManifest, SaysWhatTheDriverNeeds) {
   }
 }
 
+TEST(DriverManifestTest, ADelegateHasAHostAndValuesAsTexts) {
+  const auto manifest = parseDriverManifest(
+      R"({"name": "npu", "delegate": {"library": "libvx.so", "tflite": "2.14",
+          "options": {"id": 0, "cache": true, "a": "b"}, "variables": {"VX": "1"}}})");
+  ASSERT_TRUE(manifest) << manifest.error().toString();
+  EXPECT_EQ(manifest->host, kHearthHost);
+  ASSERT_TRUE(manifest->delegate);
+  EXPECT_EQ(manifest->delegate->library, "libvx.so");
+  EXPECT_EQ(manifest->delegate->version, "2.14");
+  EXPECT_THAT(manifest->delegate->options,
+              ElementsAre(testing::Pair("a", "b"), testing::Pair("cache", "true"),
+                          testing::Pair("id", "0")));
+  EXPECT_THAT(manifest->delegate->variables, ElementsAre(testing::Pair("VX", "1")));
+}
+
+TEST(DriverManifestTest, WrongDelegatesAreRefused) {
+  for (const char* const text :
+       {R"({"name": "npu", "delegate": "libvx.so"})", R"({"name": "npu", "delegate": {}})",
+        R"({"name": "npu", "library": "a.so", "delegate": {"library": "b.so"}})",
+        R"({"name": "npu", "delegate": {"library": "b.so", "options": ["a"]}})",
+        R"({"name": "npu", "delegate": {"library": "b.so", "options": {"a": [1]}}})",
+        R"({"name": "npu", "delegate": {"library": "b.so", "variables": {"A=B": "1"}}})"})
+    EXPECT_FALSE(parseDriverManifest(text)) << text;
+}
+
 }  // namespace
 }  // namespace hearth::hal

@@ -62,12 +62,55 @@ Result<DriverManifest::Needs> needsField(const nlohmann::json& json) {
   return needs;
 }
 
+// A value of an option or a variable, as the text that a delegate gets.
+std::optional<std::string> valueText(const nlohmann::json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean() || value.is_number()) return value.dump();
+  return std::nullopt;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> valuesField(const nlohmann::json& json,
+                                                                     const char* key) {
+  std::vector<std::pair<std::string, std::string>> values;
+  const auto it = json.find(key);
+  if (it == json.end()) return values;
+  if (!it->is_object())
+    return fail(ErrorCode::kBadData, "The field \"{}\" of a delegate is not an object.", key);
+  for (const auto& [name, value] : it->items()) {
+    const std::optional<std::string> text = valueText(value);
+    const bool hasZero = name.contains('\0') || (text && text->contains('\0'));
+    if (name.empty() || !text || hasZero || name.contains('='))
+      return fail(ErrorCode::kBadData,
+                  "The value \"{}\" among the {} of a delegate is no text, number or boolean.",
+                  name, key);
+    values.emplace_back(name, *text);
+  }
+  return values;
+}
+
+Result<std::optional<DriverManifest::Delegate>> delegateField(const nlohmann::json& json) {
+  const auto it = json.find("delegate");
+  if (it == json.end()) return std::nullopt;
+  if (!it->is_object())
+    return fail(ErrorCode::kBadData,
+                "The field \"delegate\" of a driver manifest is not an object.");
+  DriverManifest::Delegate delegate;
+  HEARTH_ASSIGN(delegate.library, stringField(*it, "library"));
+  HEARTH_ASSIGN(delegate.options, valuesField(*it, "options"));
+  HEARTH_ASSIGN(delegate.variables, valuesField(*it, "variables"));
+  if (it->contains("tflite")) {
+    HEARTH_ASSIGN(delegate.version, stringField(*it, "tflite"));
+  }
+  return delegate;
+}
+
 // All paths of a manifest.
 std::vector<std::string*> pathsOf(DriverManifest* manifest) {
   std::vector<std::string*> paths = {&manifest->library, &manifest->host, &manifest->socket};
   for (auto* const list :
        {&manifest->needs.readWrite, &manifest->needs.readOnly, &manifest->needs.devices})
     for (std::string& path : *list) paths.push_back(&path);
+  if (manifest->delegate) paths.push_back(&manifest->delegate->library);
   return paths;
 }
 
@@ -109,6 +152,12 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
     if (json.contains(key)) {
       HEARTH_ASSIGN(*field, stringField(json, key));
     }
+  HEARTH_ASSIGN(manifest.delegate, delegateField(json));
+  if (manifest.delegate && !manifest.library.empty())
+    return fail(ErrorCode::kBadData,
+                "A driver manifest has a \"library\" or a \"delegate\", not both.");
+  if (manifest.delegate && manifest.host.empty() && manifest.socket.empty())
+    manifest.host = kHearthHost;
   const bool isInProcessOrSpawned = !manifest.library.empty() || !manifest.host.empty();
   if (isInProcessOrSpawned != manifest.socket.empty())
     return fail(ErrorCode::kBadData,
@@ -117,7 +166,7 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
     if (manifest.library.empty())
       return fail(ErrorCode::kBadData, "The manifest of a support library names no \"library\".");
     if (manifest.host.empty()) manifest.host = kHearthHost;
-  } else {
+  } else if (!manifest.delegate) {
     const auto version = json.find("api_version");
     if (version == json.end() || !version->is_number_unsigned())
       return fail(ErrorCode::kBadData,

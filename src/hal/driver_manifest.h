@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -22,12 +24,23 @@ namespace hearth::hal {
 // With "support_library": true the library is one of NNAPI's support libraries, which has no
 // "api_version"; "device" names its device where it has more than one. It always has a host,
 // "hearth" where none is named: such a library holds a runtime of its own.
+// A manifest with a "delegate" has neither library nor "api_version", and always a host, too.
 struct DriverManifest {
   struct Needs {
     std::vector<std::string> readWrite;  // paths as `library`
     std::vector<std::string> readOnly;
     std::vector<std::string> devices;
     bool code = false;
+  };
+
+  // A driver of ours that hosts an external delegate for TensorFlow Lite:
+  // "delegate": {"library": PATH, "options": {KEY: VALUE, ...}, "variables": {NAME: VALUE, ...},
+  // "tflite": "2.14"}. Values are texts, numbers or booleans.
+  struct Delegate {
+    std::string library;                                         // a path as `library`
+    std::vector<std::pair<std::string, std::string>> options;    // in the order of their names
+    std::vector<std::pair<std::string, std::string>> variables;  // of the host's environment
+    std::string version;  // of TensorFlow, that it was compiled for; empty: not known
   };
 
   std::string path;     // of the manifest
@@ -39,6 +52,7 @@ struct DriverManifest {
   bool isSupportLibrary = false;
   std::string device;  // in a support library; may be empty
   Needs needs;
+  std::optional<Delegate> delegate;
 };
 
 // The host that is the command hearth of this installation.

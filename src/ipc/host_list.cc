@@ -73,7 +73,8 @@ Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place, const std:
 
 Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place,
                                               const hal::DriverManifest& manifest) {
-  return deviceAt(place, manifest.name, manifest.library.empty() ? "" : manifest.path);
+  return deviceAt(place, manifest.name,
+                  manifest.library.empty() && !manifest.delegate ? "" : manifest.path);
 }
 
 std::optional<HostPlace> placeOf(const hal::DriverManifest& manifest) {

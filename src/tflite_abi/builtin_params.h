@@ -58,6 +58,10 @@ struct GeluParams {
 struct FloatParams {
   float value;
 };
+// From and to numbers of types (TfLiteType).
+struct CastParams {
+  int32_t from, to;
+};
 struct GatherParams {
   int32_t axis, batchDimensions;
 };

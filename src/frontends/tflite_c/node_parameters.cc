@@ -37,9 +37,6 @@ struct ScaledActivationParams {
   int32_t activation;
   bool isPotScaled;
 };
-struct CastParams {
-  int32_t from, to;
-};
 struct SubgraphParams {
   int32_t first, second;
 };
@@ -350,7 +347,8 @@ NodeParameters nodeParameters(const tflite::FileOperator& file) {
     }
     case BuiltinOperator::CAST: {
       const auto& o = optionsOf<schema::CastOptions>(source);
-      return make(CastParams{typeNumber(o.in_data_type()), typeNumber(o.out_data_type())});
+      return make(
+          tflite_abi::CastParams{typeNumber(o.in_data_type()), typeNumber(o.out_data_type())});
     }
     case BuiltinOperator::ARG_MAX:
       return make(tflite_abi::IntParams{

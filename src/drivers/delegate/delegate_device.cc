@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/delegate/delegate_device.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/format.h"
+#include "drivers/delegate/delegate_model.h"
+#include "graph/validated_model.h"
+#include "hal/operation_check.h"
+#include "hal/request_check.h"
+#include "ops/operation.h"
+
+namespace hearth::drivers::delegate {
+namespace {
+
+class DelegateDevice final : public hal::Device {
+ public:
+  DelegateDevice(DeviceSettings settings, std::shared_ptr<VendorLibrary> library)
+      : settings_(std::make_shared<const DeviceSettings>(std::move(settings))),
+        library_(std::move(library)) {}
+
+  std::string name() const override { return settings_->name; }
+  // The library, the first digits of its digest, and the options.
+  std::string version() const override {
+    constexpr size_t kDigits = 12;
+    std::string text = std::filesystem::path(library_->path()).filename().string() + " " +
+                       library_->digest().substr(0, kDigits);
+    for (const auto& [key, value] : settings_->options) text += " " + key + "=" + value;
+    return text;
+  }
+  hal::DeviceType type() const override { return hal::DeviceType::kAccelerator; }
+  int64_t featureLevel() const override { return 1000007; }
+  std::vector<std::string> supportedExtensions() const override {
+    return {std::string(graph::kTfliteExtensionName)};
+  }
+
+  hal::Capabilities capabilities() const override {
+    // Assumed, not measured: whoever installs an NPU's delegate wants what it takes to run there.
+    const hal::PerformanceInfo assumed{0.1f, 0.1f};
+    hal::Capabilities capabilities;
+    for (const graph::OperandTypeInfo& info : graph::operandTypes())
+      capabilities.operandPerformance[info.type] = assumed;
+    capabilities.relaxedFloat32 = assumed;
+    return capabilities;
+  }
+
+  Result<std::vector<hal::OperationSupport>> supportedOperations(
+      const graph::Model& model) override {
+    HEARTH_TRY(hal::checkPoolsMapped(model));
+    HEARTH_TRY(graph::validateOnce(model));
+    std::vector<hal::OperationSupport> supports = hal::checkOperations(model);
+    const bool areValid = std::ranges::all_of(supports, &hal::OperationSupport::supported);
+    if (!areValid) return refused(std::move(supports), "The model has invalid operations.");
+    auto offered = offerModel(model, likelyShapes(model), *library_, *settings_, {});
+    if (!offered) return refused(std::move(supports), offered.error().toString());
+    supports = refused(std::move(supports), "It depends on shapes only.");
+    const std::vector<bool> taken = offered->graph->takenOperations();
+    for (size_t i = 0; i < taken.size() && i < offered->operations.size(); ++i) {
+      const uint32_t index = offered->operations[i];
+      if (index >= supports.size()) break;  // of another subgraph
+      hal::OperationSupport& support = supports[index];
+      support.supported = taken[i];
+      support.kernel = taken[i] ? "own" : "";
+      const std::string& refusal = offered->graph->refusals()[i];
+      support.reason = taken[i] ? ""
+                       : refusal.empty()
+                           ? "The delegate does not take " +
+                                 graph::nameOf(model.main().operations[index].type) + "."
+                           : refusal;
+    }
+    return supports;
+  }
+
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
+      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+      hal::Cache /*cache*/) override {
+    if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
+    if (options.deadline.hasPassed())
+      return fail(ErrorCode::kMissedDeadlinePersistent,
+                  "The deadline has passed before the preparation.");
+    HEARTH_TRY(hal::checkPoolsMapped(*model));
+    HEARTH_TRY(graph::validateOnce(*model));
+    HEARTH_TRY(ops::validateOperationsOnce(*model));
+    return DelegateModel::create(std::move(model), library_, settings_, options);
+  }
+
+ private:
+  // Refuses all operations that are not refused for a reason of their own.
+  static std::vector<hal::OperationSupport> refused(std::vector<hal::OperationSupport> supports,
+                                                    const std::string& reason) {
+    for (hal::OperationSupport& support : supports)
+      if (support.supported) support = {false, "", reason};
+    return supports;
+  }
+
+  // The shapes of the model's inputs, with 1 for dimensions that are not known.
+  static std::vector<graph::Dimensions> likelyShapes(const graph::Model& model) {
+    std::vector<graph::Dimensions> shapes;
+    for (const uint32_t input : model.main().inputs) {
+      shapes.push_back(model.main().operands[input].dimensions);
+      std::ranges::replace(shapes.back(), 0u, 1u);
+    }
+    return shapes;
+  }
+
+  const std::shared_ptr<const DeviceSettings> settings_;
+  const std::shared_ptr<VendorLibrary> library_;
+};
+
+}  // namespace
+
+Result<DeviceSettings> settingsOf(const hal::DriverManifest& manifest) {
+  DeviceSettings settings;
+  settings.name = manifest.name;
+  settings.library = manifest.delegate->library;
+  settings.options = manifest.delegate->options;
+  const std::string& version = manifest.delegate->version;
+  if (version.empty()) return settings;
+  constexpr std::string_view kMajor = "2.";
+  int32_t minor = -1;
+  if (version.starts_with(kMajor)) {
+    const char* const begin = version.data() + kMajor.size();
+    const char* const end = version.data() + version.size();
+    const auto [rest, error] = std::from_chars(begin, end, minor);
+    if (error != std::errc() || (rest != end && *rest != '.')) minor = -1;
+  }
+  if (minor < tflite_abi::TensorflowMinor::kOldest)
+    return fail(ErrorCode::kBadData,
+                "The manifest {} says \"tflite\": \"{}\"; versions are 2.{} and later ones of "
+                "TensorFlow 2.",
+                manifest.path, version, tflite_abi::TensorflowMinor::kOldest);
+  settings.version.minor = std::min(minor, tflite_abi::TensorflowMinor::kNewest);
+  return settings;
+}
+
+Result<std::shared_ptr<hal::Device>> createDevice(DeviceSettings settings) {
+  HEARTH_ASSIGN(std::shared_ptr<VendorLibrary> library, VendorLibrary::load(settings.library));
+  return std::make_shared<DelegateDevice>(std::move(settings), std::move(library));
+}
+
+}  // namespace hearth::drivers::delegate

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device that computes with somebody's external delegate for TensorFlow Lite, such as vendors of
+// NPUs ship.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "drivers/delegate/vendor_library.h"
+#include "hal/device.h"
+#include "hal/driver_manifest.h"
+#include "tflite_abi/builtin_codes.h"
+
+namespace hearth::drivers::delegate {
+
+struct DeviceSettings {
+  std::string name;     // of the device
+  std::string library;  // the delegate's file
+  DelegateOptions options;
+  tflite_abi::TensorflowMinor version;  // of TensorFlow, that the delegate was compiled for
+};
+
+// What a manifest says (DriverManifest::delegate, which it must have). kBadData for a version that
+// is none of TensorFlow 2.
+Result<DeviceSettings> settingsOf(const hal::DriverManifest& manifest);
+
+// Loads the library; a delegate is made for each model. The vendor's code runs in this process, so
+// the process should be a driver host. Errors: those of VendorLibrary::load().
+Result<std::shared_ptr<hal::Device>> createDevice(DeviceSettings settings);
+
+}  // namespace hearth::drivers::delegate

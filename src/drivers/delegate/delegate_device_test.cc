@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device with a vendor's library in this process: only what a library may do without harm.
+#include "drivers/delegate/delegate_device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hal/cts/device_fixture.h"
+#include "hal/cts/model_builder.h"
+
+namespace hearth::drivers::delegate {
+namespace {
+
+using hal::cts::argumentFor;
+using hal::cts::computeOnce;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string libraryOf(int minor) {
+  return HEARTH_TEST_DELEGATES "/libvendor_delegate_" + std::to_string(minor) + ".so";
+}
+
+Result<std::shared_ptr<hal::Device>> deviceWith(DelegateOptions options, int minor = 20) {
+  return createDevice({.name = "npu",
+                       .library = libraryOf(minor),
+                       .options = std::move(options),
+                       .version = {minor}});
+}
+
+std::shared_ptr<const graph::Model> chain() {
+  return std::make_shared<const graph::Model>(hal::cts::chainModel({2, 2}));
+}
+
+// (a + b) * a - b of four numbers, twice with other inputs.
+void expectRightResults(hal::Device& device) {
+  const auto prepared = device.prepareModel(chain(), {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  for (const float first : {1.0f, 5.0f}) {
+    std::vector<float> a = {first, 2, 3, 4}, b = {1, 1, 2, 2}, sum(4);
+    const auto result =
+        computeOnce(**prepared, {{argumentFor(a), argumentFor(b)}, {argumentFor(sum)}});
+    ASSERT_TRUE(result.status) << result.status.error().toString();
+    EXPECT_THAT(sum, ElementsAre((first + 1) * first - 1, 5, 13, 22));
+  }
+}
+
+TEST(DelegateDeviceTest, StructuresOfAllVersionsWork) {
+  for (const int minor : {3, 8, 14, 20}) {
+    SCOPED_TRACE(minor);
+    const auto device = deviceWith({}, minor);
+    ASSERT_TRUE(device) << device.error().toString();
+    expectRightResults(**device);
+  }
+}
+
+class HabitTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(HabitTest, IsNoHarm) {
+  const auto device = deviceWith({{"habit", GetParam()}});
+  ASSERT_TRUE(device) << device.error().toString();
+  expectRightResults(**device);
+}
+
+INSTANTIATE_TEST_SUITE_P(Delegates, HabitTest,
+                         testing::Values("temporaries", "keep", "resize", "dynamic", "handles",
+                                         "print", "static"),
+                         [](const auto& info) { return info.param; });
+
+TEST(DelegateDeviceTest, TakesWhatTheDelegateTakes) {
+  const auto device = deviceWith({{"take", ",0,41,"}});
+  ASSERT_TRUE(device);
+  const auto supports = (*device)->supportedOperations(*chain());
+  ASSERT_TRUE(supports) << supports.error().toString();
+  ASSERT_EQ(supports->size(), 3u);
+  EXPECT_TRUE((*supports)[0].supported);
+  EXPECT_FALSE((*supports)[1].supported);
+  EXPECT_EQ((*supports)[1].reason, "The delegate does not take MUL.");
+  EXPECT_TRUE((*supports)[2].supported);
+  const auto prepared = (*device)->prepareModel(chain(), {}, {});
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.error().code(), ErrorCode::kUnsupported);
+}
+
+struct Failure {
+  const char* stage;
+  const char* message;
+};
+class FailureTest : public testing::TestWithParam<Failure> {};
+
+TEST_P(FailureTest, IsAnErrorWithTheDelegatesWords) {
+  const auto device = deviceWith({{"stage", GetParam().stage}, {"harm", "error"}});
+  ASSERT_TRUE(device);
+  const auto prepared = (*device)->prepareModel(chain(), {}, {});
+  ASSERT_FALSE(prepared);
+  EXPECT_THAT(prepared.error().toString(), HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(Delegates, FailureTest,
+                         testing::Values(Failure{"create", "there is no NPU"},
+                                         Failure{"prepare", "the compiler of NPU fails"},
+                                         Failure{"init", "Its prepare fails"},
+                                         Failure{"kernel", "kernel 7 cannot be prepared"},
+                                         Failure{"invoke", "the NPU does not answer"}),
+                         [](const auto& info) { return info.param.stage; });
+
+TEST(DelegateDeviceTest, RefusesOtherShapesAndNodesThatAreNotThere) {
+  for (const char* const habit : {"misshape", "nowhere"}) {
+    const auto device = deviceWith({{"habit", habit}});
+    ASSERT_TRUE(device);
+    EXPECT_FALSE((*device)->prepareModel(chain(), {}, {})) << habit;
+  }
+}
+
+TEST(DelegateDeviceTest, OpenShapesArePreparedWhenTheyAreKnown) {
+  const auto device = deviceWith({});
+  ASSERT_TRUE(device);
+  const auto model = std::make_shared<const graph::Model>(hal::cts::addModel({0}));
+  const auto supports = (*device)->supportedOperations(*model);
+  ASSERT_TRUE(supports);
+  EXPECT_TRUE((*supports)[0].supported) << (*supports)[0].reason;
+  const auto prepared = (*device)->prepareModel(model, {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  for (const uint32_t size : {3u, 5u, 3u}) {
+    std::vector<float> a(size, 1.0f), b(size, 2.0f), sum(size);
+    const auto result = computeOnce(
+        **prepared, {{argumentFor(a, {size}), argumentFor(b, {size})}, {argumentFor(sum)}});
+    ASSERT_TRUE(result.status) << result.status.error().toString();
+    EXPECT_THAT(sum, testing::Each(3.0f));
+  }
+  EXPECT_EQ((*prepared)->startReport().shapes, 2u);
+}
+
+TEST(DelegateDeviceTest, AnotherLibraryIsRefusedWithASentence) {
+  const auto missing = createDevice({.name = "npu", .library = "/nowhere/libvx.so"});
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code(), ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace hearth::drivers::delegate

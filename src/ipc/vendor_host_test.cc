@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vendors' delegates that end, hang or write where they must not, in hosts of their own: a client
+// sees errors, and the next host computes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "hal/cts/device_fixture.h"
+#include "hal/cts/model_builder.h"
+#include "hal/driver_manifest.h"
+#include "ipc/host_process.h"
+#include "ipc/hosted_device.h"
+#include "ipc/patience.h"
+#include "ipc/testing/patience_limit.h"
+
+namespace hearth::ipc {
+namespace {
+
+using hal::cts::argumentFor;
+using hal::cts::computeOnce;
+
+constexpr int64_t kMillisecond = 1'000'000;
+
+class VendorHostTest : public testing::Test {
+ protected:
+  VendorHostTest() {
+    base::setLogLevel(base::LogLevel::kOff);
+    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              base::formatText("hearth_vendor_{}_{}", test->name(), ::getpid());
+    std::filesystem::create_directories(folder_);
+    if (const char* const options = std::getenv("ASAN_OPTIONS"))
+      variables_.push_back(std::string("ASAN_OPTIONS=") + options);
+  }
+  ~VendorHostTest() override {
+    std::filesystem::remove_all(folder_);
+    base::setLogLevelFromEnvironment();
+  }
+
+  // A device whose delegate does `harm` at `stage` and has the habit.
+  std::shared_ptr<HostedDevice> device(const std::string& stage, const std::string& harm,
+                                       const std::string& habit = "") {
+    const std::string manifest = (folder_ / "npu.json").string();
+    std::ofstream(manifest) << base::formatText(
+        R"({{"name": "npu", "needs": {{"code": true}}, "delegate": {{
+             "library": "{}", "options": {{"stage": "{}", "harm": "{}", "habit": "{}"}}}}}})",
+        HEARTH_TEST_DELEGATE, stage, harm, habit);
+    const HostProgram program{HEARTH_TOOL, {"--device", "npu", "--manifest", manifest}, variables_};
+    auto made = HostedDevice::create("npu", [program] { return spawnHost(program); });
+    EXPECT_TRUE(made) << made.error().toString();
+    return made ? *made : nullptr;
+  }
+
+  // Prepares and computes (a + b) * a - b. Whatever the vendor's code does, this returns.
+  Status use(hal::Device& device) {
+    const auto model = std::make_shared<const graph::Model>(hal::cts::chainModel({4}));
+    hal::PrepareOptions options;
+    options.deadline = base::Deadline::after(300 * kMillisecond);
+    HEARTH_TRY(device.supportedOperations(*model));
+    HEARTH_ASSIGN(const auto prepared, device.prepareModel(model, options, {}));
+    std::vector<float> a = {1, 2, 3, 4}, b = {1, 1, 2, 2}, out(4);
+    const auto result =
+        computeOnce(*prepared, {{argumentFor(a), argumentFor(b)}, {argumentFor(out)}},
+                    base::Deadline::after(300 * kMillisecond));
+    if (!result.status) return result.status;
+    EXPECT_THAT(out, testing::ElementsAre(1, 5, 13, 22));
+    return {};
+  }
+
+  std::filesystem::path folder_;
+  std::vector<std::string> variables_;
+};
+
+TEST_F(VendorHostTest, AWellBehavedDelegateComputes) {
+  const auto npu = device("", "");
+  ASSERT_NE(npu, nullptr);
+  const Status used = use(*npu);
+  EXPECT_TRUE(used) << used.error().toString();
+  EXPECT_EQ(npu->type(), hal::DeviceType::kAccelerator);
+  EXPECT_THAT(npu->version(), testing::StartsWith("libvendor_delegate_20.so "));
+}
+
+TEST_F(VendorHostTest, HabitsOfDelegatesAreNoHarm) {
+  for (const char* const habit : {"print", "thread", "signals", "leak", "temporaries"}) {
+    const auto npu = device("", "", habit);
+    ASSERT_NE(npu, nullptr);
+    const Status used = use(*npu);
+    EXPECT_TRUE(used) << habit << ": " << used.error().toString();
+  }
+}
+
+TEST_F(VendorHostTest, EndsAtAnyStageAreErrors) {
+  constexpr std::pair<const char*, const char*> kEnds[] = {
+      {"create", "crash"}, {"prepare", "exit"}, {"init", "abort"},
+      {"kernel", "crash"}, {"invoke", "exit"},  {"invoke", "crash"}};
+  for (const auto& [stage, harm] : kEnds) {
+    SCOPED_TRACE(base::formatText("{} in {}", harm, stage));
+    const auto npu = device(stage, harm);
+    ASSERT_NE(npu, nullptr);
+    const Status used = use(*npu);
+    ASSERT_FALSE(used);
+    EXPECT_EQ(used.error().code(), ErrorCode::kDeadObject) << used.error().toString();
+  }
+}
+
+TEST_F(VendorHostTest, TheNextHostIsAskedAgain) {
+  const auto npu = device("prepare", "crash");
+  ASSERT_NE(npu, nullptr);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(use(*npu));
+  EXPECT_GE(npu->state().restarts, 1u);
+}
+
+TEST_F(VendorHostTest, WritingFarBeyondAResultIsAnError) {
+  const auto npu = device("", "", "trample");
+  ASSERT_NE(npu, nullptr);
+  EXPECT_FALSE(use(*npu));
+}
+
+TEST_F(VendorHostTest, HangingAtAnyStageIsEndedByTheClient) {
+  const PatienceLimit lateness(internal::lateness, 100 * kMillisecond);
+  const PatienceLimit silence(internal::silence, 100 * kMillisecond);
+  const PatienceLimit standstill(internal::standstill, 100 * kMillisecond);
+  for (const char* const stage : {"kernel", "invoke"}) {
+    SCOPED_TRACE(stage);
+    const auto npu = device(stage, "hang");
+    ASSERT_NE(npu, nullptr);
+    const Status used = use(*npu);
+    ASSERT_FALSE(used);
+    EXPECT_TRUE(hal::cts::isMissedDeadline(used.error())) << used.error().toString();
+  }
+}
+
+}  // namespace
+}  // namespace hearth::ipc
