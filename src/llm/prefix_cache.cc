@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "llm/prefix_cache.h"
 
+#include <algorithm>
+#include <atomic>
+#include <optional>
 #include <string_view>
+
+#include "base/helper_thread.h"
+#include "base/useful_threads.h"
 
 namespace hearth::llm {
 namespace {
 
 // Changes with the form of the data.
 constexpr std::string_view kPrefixKind = "hearth prefix 1";
+constexpr size_t kMostThreads = 4;
 
 }  // namespace
 
@@ -39,14 +46,27 @@ std::vector<PrefixPart> PrefixCache::parts(const CacheLayout& layout,
 }
 
 size_t PrefixCache::load(const CacheLayout& layout, std::span<const PrefixPart> parts) const {
-  std::vector<uint8_t> payload;
+  using Found = cache::StoreResult<cache::PrefixStore::Found>;
+  std::vector<std::optional<Found>> found(parts.size());
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> isOver = false;
+  // Each block that has to be compared with its digests takes milliseconds.
+  const auto find = [&] {
+    for (size_t i = next++; i < parts.size() && !isOver; i = next++) {
+      found[i] = store_->read(parts[i].key, layout.bytes(parts[i].begin, parts[i].end));
+      if (!*found[i]) isOver = true;
+    }
+  };
+  const size_t threads = std::min({base::usefulThreads(), kMostThreads, parts.size()});
+  base::HelperThreads helpers("hearth-prefix", std::max(threads, size_t{1}) - 1, find);
+  find();
+  helpers.join();
   size_t loaded = 0;
-  for (const PrefixPart& part : parts) {
-    const size_t size = layout.bytes(part.begin, part.end);
-    const auto file = store_->read(part.key, size, &payload);
-    if (!file) break;
-    layout.load(part.begin, part.end, std::span(payload).first(size), file->get());
-    ++loaded;
+  for (; loaded < parts.size() && found[loaded] && *found[loaded]; ++loaded) {
+    const PrefixPart& part = parts[loaded];
+    const auto& [file, block] = **found[loaded];
+    const std::span bytes(block.data(), layout.bytes(part.begin, part.end));
+    layout.load(part.begin, part.end, bytes, file.get());
   }
   return loaded;
 }

@@ -362,8 +362,17 @@ cache::StoreStatus Session::keepPrefix() {
 
 void Session::takeStored(size_t end) {
   if (prefixes_ == nullptr) return;
-  std::vector<PrefixPart> parts = prefixes_->parts(*layout_, tokens_, chunksUpTo(end));
-  const size_t found = prefixes_->load(*layout_, parts);
+  // Signatures that are not compiled yet need not be where the store has all that they compute.
+  std::vector<PrefixPart> parts = prefixes_->parts(*layout_, tokens_, plannedUpTo(end));
+  size_t found = prefixes_->load(*layout_, parts);
+  const size_t lengths = lengths_.size();
+  if (found != parts.size()) {
+    const std::vector<Chunk> chunks = chunksUpTo(end);
+    if (lengths_.size() != lengths) {
+      parts = prefixes_->parts(*layout_, tokens_, chunks);
+      found = prefixes_->load(*layout_, parts);
+    }
+  }
   if (found != 0) computed_ = parts[found - 1].end;
   counts_.stored += computed_;
   parts.erase(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(found));
@@ -407,13 +416,16 @@ bool Session::hasLength(size_t length) {
   return added.has_value();
 }
 
-std::vector<Chunk> Session::chunksUpTo(size_t end) {
+std::vector<Chunk> Session::plannedUpTo(size_t end) const {
   size_t capacity = context_;
   if (const size_t room = signatures_.at(1)->capacity(); room != 0) capacity = room;
+  return planPrefill(lengths_, end - std::min(end, computed_), computed_, capacity);
+}
+
+std::vector<Chunk> Session::chunksUpTo(size_t end) {
   // A plan with lengths that cannot be had is made again without them.
   while (true) {
-    std::vector<Chunk> chunks =
-        planPrefill(lengths_, end - std::min(end, computed_), computed_, capacity);
+    std::vector<Chunk> chunks = plannedUpTo(end);
     const size_t before = lengths_.size();
     for (const Chunk& chunk : chunks)
       if (!hasLength(chunk.length)) std::erase(lengths_, chunk.length);

@@ -110,6 +110,9 @@ class Session {
   Status computeMarked(size_t end, const StepLimits& limits);
   Status computeUpTo(size_t end, const StepLimits& limits);
   Status computeChunk(const Chunk& chunk, const StepLimits& limits);
+  // How the tokens up to `end` are to be computed if all lengths can be had, and with those that
+  // can, whose signatures are made.
+  std::vector<Chunk> plannedUpTo(size_t end) const;
   std::vector<Chunk> chunksUpTo(size_t end);
   void takeStored(size_t end);
   void forgetMark(size_t kept);

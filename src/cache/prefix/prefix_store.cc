@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/prefix/prefix_store.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <map>
@@ -16,6 +13,7 @@
 #include "base/log.h"
 #include "base/wall_clock.h"
 #include "cache/object/boot_id.h"
+#include "cache/object/file_use.h"
 #include "cache/object/object_file.h"
 #include "cache/segment/segment_file.h"
 
@@ -25,8 +23,6 @@ namespace {
 constexpr char kFolder[] = "prefixes";
 constexpr std::string_view kSuffix = ".prefix";
 constexpr uint64_t kStatBlock = 512;  // the unit of st_blocks
-// A use is noted when the last one lies longer back, so that most starts write nothing.
-constexpr int64_t kNoted = int64_t{3600} * 1'000'000'000;
 
 std::string blockName(const PrefixKey& key) {
   return key.hex() + std::string(kSuffix);
@@ -37,28 +33,20 @@ SegmentKey segmentKeyOf(const PrefixKey& key) {
   return {key.bytes};
 }
 
-int64_t lastUsed(int fd) {
-  struct stat status;
-  return ::fstat(fd, &status) == 0 ? base::toNanoseconds(status.st_mtim) : 0;
-}
-
-// Closes the directory, too.
-using Directory = std::unique_ptr<DIR, decltype([](DIR* directory) { ::closedir(directory); })>;
-
 std::vector<PrefixKey> keysIn(int folder) {
   std::vector<PrefixKey> keys;
-  base::Descriptor copy(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!copy.valid()) return keys;
-  const Directory directory(::fdopendir(copy.get()));
-  if (directory == nullptr) return keys;
-  (void)copy.release();
-  while (const dirent* const entry = ::readdir(directory.get())) {
-    std::string_view name = entry->d_name;
-    if (!name.ends_with(kSuffix)) continue;
-    name.remove_suffix(kSuffix.size());
+  for (const std::string& name : namesIn(folder, kSuffix))
     if (const auto key = PrefixKey::fromHex(name)) keys.push_back(*key);
-  }
   return keys;
+}
+
+// What the store remembers of a file whose payload was right during this boot.
+base::Sha256Digest rightInThisBoot(const SegmentInfo& info) {
+  const BootId boot = currentBootId();
+  base::Sha256 hash;
+  hash.update(&boot, sizeof boot);
+  hash.update(info.blocks.data(), info.blocks.size() * sizeof info.blocks[0]);
+  return hash.finish();
 }
 
 StoreResult<PrefixBlock> headOf(int fd, uint64_t size, const PrefixKey& key) {
@@ -108,40 +96,44 @@ StoreResult<ObjectFile> PrefixStore::openBlock(const PrefixKey& key) const {
   return file;
 }
 
-StoreStatus PrefixStore::readBlock(const ObjectFile& file, const PrefixKey& key, size_t size,
-                                   std::vector<uint8_t>* payload) const {
+StoreResult<memory::Mapping> PrefixStore::mapBlock(const ObjectFile& file, const PrefixKey& key,
+                                                   size_t size) const {
   const int fd = file.descriptor.get();
   HEARTH_ASSIGN(const SegmentInfo info,
                 readSegmentInfo(fd, file.generation.size, segmentKeyOf(key)));
   if (info.payloadSize < kPrefixHeadBytes || info.payloadSize - kPrefixHeadBytes != size)
     return storeFail(StoreReason::kCorrupt, "The stored prefix {} has {} bytes, not {}.", key.hex(),
                      info.payloadSize, size + kPrefixHeadBytes);
-  payload->resize(static_cast<size_t>(info.payloadSize));
-  HEARTH_TRY(readAt(fd, payload->data(), payload->size(), 0));
-  return checkSegmentPayload(*payload, info, 0, {});
+  const ContentSource source = ContentSource::of(fd, 0, info.payloadSize);
+  // What follows the payload is longer than what must be readable behind it.
+  auto block = memory::Mapping::insideFile(fd, 0, static_cast<size_t>(info.payloadSize));
+  if (!block) return storeFail(StoreReason::kIoError, "{}", block.error().message());
+  const base::Sha256Digest right = rightInThisBoot(info);
+  if (recalledHash(source, identities_.get()) == right) return *std::move(block);
+  HEARTH_TRY(checkSegmentPayload({block->data(), block->size()}, info, 0, {}));
+  rememberHash(source, right, *identities_);
+  return *std::move(block);
 }
 
-StoreResult<base::Descriptor> PrefixStore::read(const PrefixKey& key, size_t size,
-                                                std::vector<uint8_t>* payload) const {
+StoreResult<PrefixStore::Found> PrefixStore::read(const PrefixKey& key, size_t size) const {
   HEARTH_ASSIGN(ObjectFile file, openBlock(key));
   const int fd = file.descriptor.get();
   const int64_t age = base::wallClock() - lastUsed(fd);
-  StoreStatus status;
+  StoreResult<memory::Mapping> block;
   if (age > std::chrono::nanoseconds(options_.maxAge).count())
-    status = storeFail(StoreReason::kAbsent, "The stored prefix {} was not used for too long.",
-                       key.hex());
+    block = storeFail(StoreReason::kAbsent, "The stored prefix {} was not used for too long.",
+                      key.hex());
   else
-    status = readBlock(file, key, size, payload);
-  if (!status) {
-    base::logInfo("A stored prefix is not used. {}", status.error().message);
-    const StoreReason reason = status.error().reason;
+    block = mapBlock(file, key, size);
+  if (!block) {
+    base::logInfo("A stored prefix is not used. {}", block.error().message);
+    const StoreReason reason = block.error().reason;
     if (isWritten() && (reason == StoreReason::kAbsent || reason == StoreReason::kCorrupt))
       (void)removeFile(blocks_.get(), blockName(key));
-    return std::unexpected(std::move(status.error()));
+    return std::unexpected(std::move(block.error()));
   }
-  // A time in the future would keep the block for ever.
-  if (isWritten() && (age > kNoted || age < 0)) ::futimens(fd, nullptr);
-  return std::move(file.descriptor);
+  if (isWritten()) noteUse(fd);
+  return Found{std::move(file.descriptor), *std::move(block)};
 }
 
 StoreStatus PrefixStore::write(const PrefixBlock& block, std::vector<uint8_t> data) const {

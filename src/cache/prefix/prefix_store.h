@@ -17,6 +17,7 @@
 #include "cache/object/store_folder.h"
 #include "cache/prefix/prefix_block.h"
 #include "cache/store/store_options.h"
+#include "memory/mapping.h"
 
 namespace hearth::cache {
 
@@ -42,12 +43,16 @@ class PrefixStore {
   // read-only.
   static StoreResult<std::shared_ptr<PrefixStore>> open(const PrefixStoreOptions& options);
 
-  // Reads a block with `size` bytes of data into `payload`, which gets the block's head behind the
-  // data, and checks every byte. Returns the file, which begins with the same bytes. A block that
-  // is not what was written is removed. Errors: kAbsent, also for a block that was not used for too
-  // long; kCorrupt, also for one with data of another size; kForeign, kIoError.
-  StoreResult<base::Descriptor> read(const PrefixKey& key, size_t size,
-                                     std::vector<uint8_t>* payload) const;
+  // A block that was found, as a file and mapped for reading.
+  struct Found {
+    base::Descriptor file;  // begins with the data
+    memory::Mapping block;  // the data, and behind them the block's head
+  };
+  // Maps a block with `size` bytes of data. Every byte is compared with its digest, unless that was
+  // done during this boot and the file proves that it has not changed since. A block that is not
+  // what was written is removed. Errors: kAbsent, also for a block that was not used for too long;
+  // kCorrupt, also for one with data of another size; kForeign, kIoError.
+  StoreResult<Found> read(const PrefixKey& key, size_t size) const;
 
   // Keeps a block, in place of one with the same key, and then removes what exceeds the limits.
   // Errors: kReadOnly, kNoSpace, kGone, kIoError, kOverLimit for a block larger than the limit.
@@ -74,8 +79,8 @@ class PrefixStore {
   explicit PrefixStore(PrefixStoreOptions options) : options_(std::move(options)) {}
   bool isWritten() const { return options_.mode != StoreMode::kReadOnly; }
   StoreResult<ObjectFile> openBlock(const PrefixKey& key) const;
-  StoreStatus readBlock(const ObjectFile& file, const PrefixKey& key, size_t size,
-                        std::vector<uint8_t>* payload) const;
+  StoreResult<memory::Mapping> mapBlock(const ObjectFile& file, const PrefixKey& key,
+                                        size_t size) const;
   void prune() const;
 
   const PrefixStoreOptions options_;

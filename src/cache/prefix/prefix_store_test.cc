@@ -2,6 +2,7 @@
 #include "cache/prefix/prefix_store.h"
 
 #include <gtest/gtest.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/crash_point.h"
+#include "cache/object/file_facts.h"
 #include "cache/testing/crash_points.h"
 #include "cache/testing/store_test_util.h"
 
@@ -46,10 +48,9 @@ class PrefixStoreTest : public testing::Test {
     return store.value_or(nullptr);
   }
   static StoreReason reasonOf(const PrefixStore& store, uint64_t number, size_t size = kSize) {
-    std::vector<uint8_t> found;
-    const auto file = store.read(prefixKey(number), size, &found);
-    if (!file) return file.error().reason;
-    EXPECT_TRUE(equal(std::span(found).first(size), payload(number, size)));
+    const auto found = store.read(prefixKey(number), size);
+    if (!found) return found.error().reason;
+    EXPECT_TRUE(equal(std::span<const uint8_t>(found->block.data(), size), payload(number, size)));
     return StoreReason::kNone;
   }
   static void write(const PrefixStore& store, uint64_t number) {
@@ -208,6 +209,25 @@ TEST_F(PrefixStoreTest, AHeadThatCannotBeIsRefused) {
 }
 
 #ifdef HEARTH_TEST_HOOKS
+TEST_F(PrefixStoreTest, ABlockIsComparedOnceWhileItsFileIsUnchanged) {
+  int64_t changed = 1'700'000'000'000'000'001;
+  changeFileFacts([&](int, FileFacts& facts) {
+    facts.system = EXT4_SUPER_MAGIC;
+    facts.verity.reset();
+    facts.modified = facts.changed = changed;
+  });
+  write(*open(), 1);
+  EXPECT_EQ(reasonOf(*open(), 1), StoreReason::kNone);
+  std::vector<uint8_t> wrong = readFile(fileOf(1));
+  wrong[kSize - 1] ^= 1;
+  writeFile(fileOf(1), wrong);
+  // By its facts, the file is the one that was compared.
+  EXPECT_TRUE(open()->read(prefixKey(1), kSize));
+  ++changed;
+  EXPECT_EQ(reasonOf(*open(), 1), StoreReason::kCorrupt);
+  changeFileFacts({});
+}
+
 TEST_F(PrefixStoreTest, KilledAtEveryCrashPoint) {
   const auto work = [&] {
     const auto store = PrefixStore::open({.path = root().string(), .maxBytes = 2 * kSize});
