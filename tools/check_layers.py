@@ -13,7 +13,7 @@ LAYERS = ["base", "threads", "memory", "tflite_abi", "graph", "ops", "cache", "h
 # The rooms of large folders, lowest first: a file includes only files of its own room and of rooms
 # before it. Files of the folder itself are above all of its rooms.
 ROOMS = {
-    "cache": ["object", "identity", "blob", "segment", "plan", "store", "prefix", "folder",
+    "cache": ["object", "identity", "blob", "segment", "plan", "store", "prefix", "table", "folder",
               "bundle", "compilation"],
     "drivers/cpu": ["microkernels", "platform", "kernels", "weights", "plan", "lowering",
                     "compilation_cache"],

@@ -13,8 +13,7 @@ const AddedToken* BytePairTokenizer::added(int32_t token) const {
 Status BytePairTokenizer::encodeWords(std::string_view text, bool isFirst,
                                       std::vector<int32_t>* tokens) const {
   HEARTH_ASSIGN(const Words words, splitIntoWords(preTokenizers_, text, isFirst));
-  for (const std::string_view word : words.views)
-    HEARTH_TRY(pairs_.encode(vocabulary_, word, tokens));
+  for (const std::string_view word : words.views) HEARTH_TRY(pairs_.encode(table_, word, tokens));
   return {};
 }
 
@@ -54,11 +53,11 @@ void BytePairTokenizer::appendBytes(int32_t token, bool* isFirst, std::string* b
   const AddedToken* const one = added(token);
   if (one != nullptr && one->isSpecial) return;
   const bool wasFirst = std::exchange(*isFirst, false);
-  if (!vocabulary_.has(token)) {
+  if (!table_.has(token)) {
     bytes->append(kReplacementText);
     return;
   }
-  std::string_view text = vocabulary_.text(token);
+  std::string_view text = table_.text(token);
   if (one != nullptr) {
     bytes->append(text);
     return;
@@ -108,7 +107,7 @@ std::optional<std::pair<size_t, size_t>> BytePairTokenizer::findSpecial(std::str
 }
 
 std::optional<int32_t> BytePairTokenizer::specialToken(std::string_view text) const {
-  const auto id = vocabulary_.find(text);
+  const auto id = table_.find(text);
   return id && isSpecial(*id) ? id : std::nullopt;
 }
 

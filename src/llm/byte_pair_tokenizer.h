@@ -3,23 +3,31 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "llm/added_tokens.h"
+#include "llm/byte_pair_table.h"
 #include "llm/byte_pairs.h"
 #include "llm/normalizer.h"
 #include "llm/pre_tokenizer.h"
+#include "llm/tokenizer.h"
 #include "llm/tokenizer_model.h"
-#include "llm/vocabulary.h"
 
 namespace hearth::llm {
 
 class BytePairTokenizer : public TokenizerModel {
  public:
+  // Uses the bytes of a BytePairTable. Errors: those of BytePairTable::open(); kUnsupported for
+  // steps that are not known; kBadData for wrong ones.
+  static Result<Tokenizer> ofTable(std::span<const uint8_t> bytes,
+                                   std::shared_ptr<const void> owner);
+
   Result<std::vector<int32_t>> encode(std::string_view text, SpecialTokens special,
                                       bool isFirst) const override;
   void appendBytes(int32_t token, bool* isFirst, std::string* bytes) const override;
@@ -27,8 +35,8 @@ class BytePairTokenizer : public TokenizerModel {
                                                        size_t begin) const override;
   std::optional<int32_t> specialToken(std::string_view text) const override;
   bool isSpecial(int32_t token) const override;
-  std::string_view text(int32_t token) const override { return vocabulary_.text(token); }
-  size_t size() const override { return vocabulary_.size(); }
+  std::string_view text(int32_t token) const override { return table_.text(token); }
+  size_t size() const override { return table_.size(); }
   std::string_view kind() const override { return "byte pairs"; }
 
  private:
@@ -39,7 +47,7 @@ class BytePairTokenizer : public TokenizerModel {
   Status encodeNormalized(std::string_view text, bool isFirst, SpecialTokens special,
                           std::vector<int32_t>* tokens) const;
 
-  Vocabulary vocabulary_;
+  BytePairTable table_;
   BytePairs pairs_;
   AddedTokens addedPlain_;       // looked for in the text itself
   AddedTokens addedNormalized_;  // looked for in the normalised text

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "llm/vocabulary.h"
+#include "llm/byte_pair_table.h"
 
 namespace hearth::llm {
 
@@ -22,41 +22,21 @@ struct BytePairOptions {
   std::optional<int32_t> unknown;
 };
 
-// Immutable once its merges are added; thread-safe then.
+// Immutable; thread-safe.
 class BytePairs {
  public:
-  static constexpr size_t kMaxMerges = size_t{1} << 21;
+  BytePairs() = default;
+  BytePairs(const BytePairTable& table, const BytePairOptions& options);
 
-  // The next merge of the list. Error: kBadData when one of the three texts is no token, or there
-  // are too many.
-  Status addMerge(const Vocabulary& vocabulary, std::string_view left, std::string_view right);
-
-  // To be called once, behind the merges.
-  void finish(const Vocabulary& vocabulary, const BytePairOptions& options);
-
-  // Appends the tokens of one word. Takes time in proportion to n log n. Error: kBadData for a
-  // character that has no token.
-  Status encode(const Vocabulary& vocabulary, std::string_view word,
+  // Appends the tokens of one word. `table` is that of the constructor. Takes time in proportion to
+  // n log n. Error: kBadData for a character that has no token.
+  Status encode(const BytePairTable& table, std::string_view word,
                 std::vector<int32_t>* tokens) const;
 
  private:
-  struct Merge {
-    uint64_t pair = kNoPair;
-    uint32_t rank = 0;
-    int32_t made = 0;
-  };
-  static constexpr uint64_t kNoPair = UINT64_MAX;
-
-  const Merge* find(int32_t left, int32_t right) const;
-  size_t slotOf(uint64_t pair) const;
-  void grow();
-  Status split(const Vocabulary& vocabulary, std::string_view word,
+  Status split(const BytePairTable& table, std::string_view word,
                std::vector<int32_t>* symbols) const;
-  void merge(std::vector<int32_t> symbols, std::vector<int32_t>* tokens) const;
 
-  std::vector<Merge> slots_;
-  size_t count_ = 0;
-  uint32_t rank_ = 0;
   BytePairOptions options_;
   std::array<int32_t, 256> byteTokens_{};  // by byte; -1 = none
 };

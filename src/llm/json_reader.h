@@ -40,6 +40,9 @@ class JsonReader {
   // Fails where anything but white space follows.
   Status expectEnd();
 
+  // How many bytes are read: up to the last value, or the name of the next one and its colon.
+  size_t position() const { return at_; }
+
  private:
   std::unexpected<Error> wrong(std::string_view problem) const;
   void skipSpace();
@@ -56,5 +59,29 @@ class JsonReader {
   // Whether each open object or array has had a value.
   std::vector<bool> hasValue_;
 };
+
+// Calls `take(key)`, which reads the member's value and returns a Status, for each member of the
+// object that comes next.
+template <typename Take>
+Status forEachMember(JsonReader* reader, Take&& take) {
+  std::string key;
+  HEARTH_TRY(reader->beginObject());
+  for (;;) {
+    HEARTH_ASSIGN(const bool isThere, reader->nextKey(&key));
+    if (!isThere) return {};
+    HEARTH_TRY(take(key));
+  }
+}
+
+// The same for each element of an array.
+template <typename Take>
+Status forEachElement(JsonReader* reader, Take&& take) {
+  HEARTH_TRY(reader->beginArray());
+  for (;;) {
+    HEARTH_ASSIGN(const bool isThere, reader->nextElement());
+    if (!isThere) return {};
+    HEARTH_TRY(take());
+  }
+}
 
 }  // namespace hearth::llm

@@ -97,7 +97,8 @@ Result<std::vector<Section>> sectionsOf(const std::string& path) {
   return sections;
 }
 
-Result<Tokenizer> tokenizerOf(const std::string& path, const Section& section) {
+Result<Tokenizer> tokenizerOf(const std::string& path, const Section& section,
+                              const TokenizerTables& tables) {
   if (section.type != "HF_Tokenizer_Zlib" && section.type != "SP_Tokenizer")
     return fail(ErrorCode::kUnsupported,
                 "The tokenizer of {} is of the type {}, which is not supported; --tokenizer names "
@@ -105,9 +106,11 @@ Result<Tokenizer> tokenizerOf(const std::string& path, const Section& section) {
                 path, section.type);
   HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
                 readBytes(path, section.offset, section.bytes, kMaxTokenizerBytes));
-  if (section.type == "SP_Tokenizer") return Tokenizer::fromSentencePiece(bytes);
-  HEARTH_ASSIGN(const std::string json, unpackTokenizer(bytes));
-  return Tokenizer::fromJson(json);
+  return tables.tokenizer(section.type, bytes, [&]() -> Result<std::vector<uint8_t>> {
+    if (section.type == "SP_Tokenizer") return Tokenizer::tableOfSentencePiece(bytes);
+    HEARTH_ASSIGN(const std::string json, unpackTokenizer(bytes));
+    return Tokenizer::tableOfJson(json);
+  });
 }
 
 }  // namespace
@@ -128,7 +131,7 @@ Result<std::string> unpackTokenizer(std::span<const uint8_t> section) {
   return json;
 }
 
-Result<Tokenizer> readTokenizerFile(const std::string& path) {
+Result<Tokenizer> readTokenizerFile(const std::string& path, const TokenizerTables& tables) {
   struct stat status{};
   if (stat(path.c_str(), &status) != 0)
     return std::unexpected(base::errnoError(errno, base::formatText("stat of {}", path)));
@@ -138,11 +141,14 @@ Result<Tokenizer> readTokenizerFile(const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const size_t begin = text.find_first_not_of(" \t\r\n");
   // A model of SentencePiece begins with the size of its first piece, which is short.
-  if (begin != std::string_view::npos && text[begin] == '{') return Tokenizer::fromJson(text);
-  return Tokenizer::fromSentencePiece(bytes);
+  const bool isJson = begin != std::string_view::npos && text[begin] == '{';
+  return tables.tokenizer(isJson ? "json" : "SP_Tokenizer", bytes, [&] {
+    return isJson ? Tokenizer::tableOfJson(text) : Tokenizer::tableOfSentencePiece(bytes);
+  });
 }
 
-Result<ModelFile> readModelFile(const std::string& path, const std::string& tokenizerPath) {
+Result<ModelFile> readModelFile(const std::string& path, const std::string& tokenizerPath,
+                                const TokenizerTables& tables) {
   HEARTH_ASSIGN(const std::vector<Section> sections, sectionsOf(path));
   ModelFile file;
   file.path = path;
@@ -170,11 +176,11 @@ Result<ModelFile> readModelFile(const std::string& path, const std::string& toke
     }
     const bool isTokenizer = section.type.contains("Tokenizer");
     if (isTokenizer && !file.tokenizer && tokenizerPath.empty()) {
-      HEARTH_ASSIGN(file.tokenizer, tokenizerOf(path, section));
+      HEARTH_ASSIGN(file.tokenizer, tokenizerOf(path, section, tables));
     }
   }
   if (!tokenizerPath.empty()) {
-    HEARTH_ASSIGN(file.tokenizer, readTokenizerFile(tokenizerPath));
+    HEARTH_ASSIGN(file.tokenizer, readTokenizerFile(tokenizerPath, tables));
   }
   return file;
 }

@@ -12,6 +12,7 @@
 #include "llm/executor_metadata.h"
 #include "llm/llm_metadata.h"
 #include "llm/tokenizer.h"
+#include "llm/tokenizer_tables.h"
 
 namespace hearth::llm {
 
@@ -29,11 +30,12 @@ struct ModelFile {
 // file for readTokenizerFile() in place of the file's own tokenizer, empty = none. Errors: those of
 // hearth_container_describe; kUnsupported for a file that is neither, or that has a
 // tokenizer of a kind that is not supported; kBadData.
-Result<ModelFile> readModelFile(const std::string& path, const std::string& tokenizerPath);
+Result<ModelFile> readModelFile(const std::string& path, const std::string& tokenizerPath,
+                                const TokenizerTables& tables = {});
 
 // Reads a `tokenizer.json` or the model of SentencePiece. Errors: kNotFound, kIo, and those of
 // Tokenizer::fromJson and fromSentencePiece.
-Result<Tokenizer> readTokenizerFile(const std::string& path);
+Result<Tokenizer> readTokenizerFile(const std::string& path, const TokenizerTables& tables = {});
 
 // Unpacks a section of the type HF_Tokenizer_Zlib: the size of a `tokenizer.json`, 8 bytes in
 // little-endian order, and a zlib stream of it. Error: kBadData.

@@ -16,7 +16,8 @@ Result<std::shared_ptr<const OpenModel>> OpenModel::create(OpenModelOptions opti
   if (options.hasPrefixes && options.compile.cache != HEARTH_CACHE_OFF) {
     HEARTH_ASSIGN(identity, ModelIdentity::of(options.path));
   }
-  HEARTH_ASSIGN(ModelFile file, readModelFile(options.path, options.tokenizer));
+  HEARTH_ASSIGN(ModelFile file, readModelFile(options.path, options.tokenizer,
+                                              TokenizerTables::of(options.compile)));
   if (!file.tokenizer)
     return fail(ErrorCode::kUnsupported,
                 "{} has no tokenizer; the option `tokenizer` names a file with one.", options.path);

@@ -8,12 +8,10 @@
 #include <utility>
 
 #include "llm/byte_level.h"
+#include "llm/table_arrays.h"
 
 namespace hearth::llm {
 namespace {
-
-constexpr size_t kAlignment = 8;
-constexpr size_t kMaxBytes = size_t{1} << 30;
 
 using Texts = std::vector<std::pair<std::string_view, int32_t>>;
 
@@ -31,59 +29,6 @@ Status sortTexts(Texts* texts) {
   return fail(ErrorCode::kBadData, "The pieces {} and {} have the same text.", same->second,
               std::next(same)->second);
 }
-
-// Writes arrays one behind the other.
-class Writer {
- public:
-  template <typename T>
-  void add(std::span<const T> values) {
-    bytes_.resize((bytes_.size() + kAlignment - 1) / kAlignment * kAlignment);
-    const auto* const begin = reinterpret_cast<const uint8_t*>(values.data());
-    bytes_.insert(bytes_.end(), begin, begin + values.size_bytes());
-  }
-  void add(const PieceTrie::Arrays& trie) {
-    add(std::span<const uint32_t>(trie.firstChildren));
-    add(std::span<const int32_t>(trie.ids));
-    add(std::span<const uint8_t>(trie.labels));
-  }
-  std::vector<uint8_t> take() { return std::move(bytes_); }
-
- private:
-  std::vector<uint8_t> bytes_;
-};
-
-// Reads them back; what does not fit is empty, and isWhole() is false then.
-class Reader {
- public:
-  explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-
-  template <typename T>
-  std::span<const T> take(size_t count) {
-    const size_t begin = (at_ + kAlignment - 1) / kAlignment * kAlignment;
-    if (begin > bytes_.size() || count > (bytes_.size() - begin) / sizeof(T)) {
-      isWhole_ = false;
-      return {};
-    }
-    at_ = begin + count * sizeof(T);
-    return {reinterpret_cast<const T*>(bytes_.data() + begin), count};
-  }
-  std::string_view takeText(size_t size) {
-    const auto bytes = take<char>(size);
-    return {bytes.data(), bytes.size()};
-  }
-  PieceTrie takeTrie(size_t nodes) {
-    const auto firstChildren = take<uint32_t>(nodes + 1);
-    const auto ids = take<int32_t>(nodes);
-    const auto labels = take<uint8_t>(nodes);
-    return isWhole_ ? PieceTrie(firstChildren, ids, labels) : PieceTrie();
-  }
-  bool isWhole() const { return isWhole_; }
-
- private:
-  std::span<const uint8_t> bytes_;
-  size_t at_ = 0;
-  bool isWhole_ = true;
-};
 
 }  // namespace
 
@@ -162,13 +107,14 @@ Result<std::vector<uint8_t>> SentencePieceTable::make(const SentencePieceModel& 
     (isReserved ? reserved : pieces).push_back(entry);
     if (piece.type == PieceType::kUserDefined) userDefined.push_back(entry);
     if (isMark(piece)) special.push_back(entry);
-    if (texts.size() > kMaxBytes)
-      return fail(ErrorCode::kBadData, "The pieces have more than {} bytes.", kMaxBytes);
+    if (texts.size() > kMaxTableBytes)
+      return fail(ErrorCode::kBadData, "The pieces have more than {} bytes.", kMaxTableBytes);
   }
   textBegins.push_back(static_cast<uint32_t>(texts.size()));
   texts += model.unknownSurface;
-  if (model.ruleUnits.size() + model.ruleTexts.size() > kMaxBytes)
-    return fail(ErrorCode::kBadData, "The normalization rules have more than {} bytes.", kMaxBytes);
+  if (model.ruleUnits.size() + model.ruleTexts.size() > kMaxTableBytes)
+    return fail(ErrorCode::kBadData, "The normalization rules have more than {} bytes.",
+                kMaxTableBytes);
   HEARTH_TRY(sortTexts(&reserved));
   for (Texts* list : {&pieces, &userDefined, &special}) HEARTH_TRY(sortTexts(list));
   std::vector<PieceTrie::Arrays> tries;
@@ -182,15 +128,15 @@ Result<std::vector<uint8_t>> SentencePieceTable::make(const SentencePieceModel& 
   head.unknownSurfaceBytes = static_cast<uint32_t>(model.unknownSurface.size());
   head.ruleUnits = static_cast<uint32_t>(units.size());
   head.ruleTextBytes = static_cast<uint32_t>(model.ruleTexts.size());
-  Writer writer;
+  TableWriter writer;
   writer.add(std::span<const Head>(&head, 1));
   writer.add(std::span<const float>(scores));
   writer.add(std::span<const PieceType>(types));
   writer.add(std::span<const uint32_t>(textBegins));
-  writer.add(std::span<const char>(texts));
+  writer.add(texts);
   for (const PieceTrie::Arrays& trie : tries) writer.add(trie);
   writer.add(std::span<const uint32_t>(units));
-  writer.add(std::span<const char>(model.ruleTexts));
+  writer.add(model.ruleTexts);
   return writer.take();
 }
 
@@ -198,7 +144,7 @@ Result<SentencePieceTable> SentencePieceTable::open(std::span<const uint8_t> byt
                                                     std::shared_ptr<const void> owner) {
   SentencePieceTable table;
   table.owner_ = std::move(owner);
-  Reader reader(bytes);
+  TableReader reader(bytes);
   const auto head = reader.take<Head>(1);
   if (head.empty() || head[0].magic != kMagic)
     return fail(ErrorCode::kBadData, "The table of the tokenizer is of another version.");

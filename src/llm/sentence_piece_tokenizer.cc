@@ -7,7 +7,6 @@
 #include "llm/byte_level.h"
 #include "llm/piece_normalizer.h"
 #include "llm/piece_path.h"
-#include "llm/tokenizer.h"
 #include "llm/utf8.h"
 
 namespace hearth::llm {
@@ -108,15 +107,9 @@ std::string_view SentencePieceTokenizer::kind() const {
                                                              : "SentencePiece, byte pairs";
 }
 
-Result<Tokenizer> Tokenizer::fromSentencePiece(std::span<const uint8_t> message) {
-  const auto bytes = [&]() -> Result<std::vector<uint8_t>> {
-    HEARTH_ASSIGN(const SentencePieceModel model, SentencePieceModel::read(message));
-    return SentencePieceTable::make(model);
-  }();
-  if (!bytes)
-    return std::unexpected(Error(bytes.error()).addContext("while reading the tokenizer"));
-  const auto owner = std::make_shared<const std::vector<uint8_t>>(*bytes);
-  HEARTH_ASSIGN(SentencePieceTable table, SentencePieceTable::open(*owner, owner));
+Result<Tokenizer> SentencePieceTokenizer::ofTable(std::span<const uint8_t> bytes,
+                                                  std::shared_ptr<const void> owner) {
+  HEARTH_ASSIGN(SentencePieceTable table, SentencePieceTable::open(bytes, std::move(owner)));
   return Tokenizer(std::make_shared<const SentencePieceTokenizer>(std::move(table)));
 }
 

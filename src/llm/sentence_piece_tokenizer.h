@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "llm/sentence_piece_table.h"
+#include "llm/tokenizer.h"
 #include "llm/tokenizer_model.h"
 
 namespace hearth::llm {
@@ -19,6 +22,10 @@ namespace hearth::llm {
 // where they are parsed, control pieces are, too.
 class SentencePieceTokenizer : public TokenizerModel {
  public:
+  // Uses the bytes of a SentencePieceTable. Errors: those of SentencePieceTable::open().
+  static Result<Tokenizer> ofTable(std::span<const uint8_t> bytes,
+                                   std::shared_ptr<const void> owner);
+
   explicit SentencePieceTokenizer(SentencePieceTable table) : table_(std::move(table)) {}
 
   Result<std::vector<int32_t>> encode(std::string_view text, SpecialTokens special,

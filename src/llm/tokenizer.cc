@@ -1,9 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "llm/tokenizer.h"
 
+#include <utility>
+
+#include "llm/byte_pair_file.h"
+#include "llm/byte_pair_table.h"
+#include "llm/byte_pair_tokenizer.h"
+#include "llm/sentence_piece_model.h"
+#include "llm/sentence_piece_table.h"
+#include "llm/sentence_piece_tokenizer.h"
 #include "llm/utf8.h"
 
 namespace hearth::llm {
+namespace {
+
+template <typename T>
+Result<T> whileReading(Result<T> result) {
+  if (!result)
+    return std::unexpected(std::move(result.error()).addContext("while reading the tokenizer"));
+  return result;
+}
+
+Result<Tokenizer> fromOwnTable(Result<std::vector<uint8_t>> table) {
+  if (!table) return std::unexpected(std::move(table.error()));
+  const auto owner = std::make_shared<const std::vector<uint8_t>>(*std::move(table));
+  return Tokenizer::fromTable(*owner, owner);
+}
+
+}  // namespace
+
+Result<std::vector<uint8_t>> Tokenizer::tableOfJson(std::string_view json) {
+  return whileReading(tableOfTokenizerJson(json));
+}
+
+Result<std::vector<uint8_t>> Tokenizer::tableOfSentencePiece(std::span<const uint8_t> message) {
+  return whileReading([&]() -> Result<std::vector<uint8_t>> {
+    HEARTH_ASSIGN(const SentencePieceModel model, SentencePieceModel::read(message));
+    return SentencePieceTable::make(model);
+  }());
+}
+
+Result<Tokenizer> Tokenizer::fromTable(std::span<const uint8_t> bytes,
+                                       std::shared_ptr<const void> owner) {
+  return whileReading(BytePairTable::isTable(bytes)
+                          ? BytePairTokenizer::ofTable(bytes, std::move(owner))
+                          : SentencePieceTokenizer::ofTable(bytes, std::move(owner)));
+}
+
+Result<Tokenizer> Tokenizer::fromJson(std::string_view json) {
+  return fromOwnTable(tableOfJson(json));
+}
+
+Result<Tokenizer> Tokenizer::fromSentencePiece(std::span<const uint8_t> message) {
+  return fromOwnTable(tableOfSentencePiece(message));
+}
 
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, SpecialTokens special,
                                                bool isFirst) const {

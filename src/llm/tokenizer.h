@@ -24,11 +24,21 @@ class Tokenizer {
 
   explicit Tokenizer(std::shared_ptr<const TokenizerModel> model) : model_(std::move(model)) {}
 
-  // Reads a `tokenizer.json` of Hugging Face. Errors: kBadData for a damaged one, kUnsupported for
-  // one with a model other than BPE or with steps that are not known.
+  // The table of a `tokenizer.json` of Hugging Face, or of the model of SentencePiece, the message
+  // ModelProto: the tokenizer in the form in which it is used. Errors: kBadData for a damaged one,
+  // kUnsupported for a model other than BPE, and for one of SentencePiece with whole words or
+  // single characters.
+  static Result<std::vector<uint8_t>> tableOfJson(std::string_view json);
+  static Result<std::vector<uint8_t>> tableOfSentencePiece(std::span<const uint8_t> message);
+
+  // Uses a table where it lies: `bytes` begin at a multiple of 8 and live as long as `owner`.
+  // Errors: kBadData where they are cut off or of another version, any other damage gives other
+  // tokens and nothing worse; kUnsupported for a `tokenizer.json` with steps that are not known.
+  static Result<Tokenizer> fromTable(std::span<const uint8_t> bytes,
+                                     std::shared_ptr<const void> owner);
+
+  // Both in one. Errors: those of both.
   static Result<Tokenizer> fromJson(std::string_view json);
-  // Reads the model of SentencePiece, the message ModelProto. Errors: kBadData for a damaged one,
-  // kUnsupported for one of whole words or single characters.
   static Result<Tokenizer> fromSentencePiece(std::span<const uint8_t> message);
 
   // Adds no token at the begin or the end. `isFirst`: no text stands before it. Errors, all

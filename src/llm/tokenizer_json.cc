@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the file `tokenizer.json` of Hugging Face's tokenizers.
-#include <functional>
+// Makes a tokenizer of the table of a `tokenizer.json` of Hugging Face's tokenizers.
 #include <memory>
 #include <utility>
 
@@ -11,33 +10,10 @@
 namespace hearth::llm {
 namespace {
 
-constexpr size_t kMaxFileBytes = size_t{256} << 20;
 constexpr size_t kMaxSteps = 64;
 constexpr std::string_view kMetaspace = "\xE2\x96\x81";  // U+2581
 
 using Kind = JsonReader::Kind;
-
-// Calls `take(key)`, which reads the member's value and returns a Status, for each member.
-template <typename Take>
-Status forEachMember(JsonReader* reader, Take&& take) {
-  std::string key;
-  HEARTH_TRY(reader->beginObject());
-  for (;;) {
-    HEARTH_ASSIGN(const bool isThere, reader->nextKey(&key));
-    if (!isThere) return {};
-    HEARTH_TRY(take(key));
-  }
-}
-
-template <typename Take>
-Status forEachElement(JsonReader* reader, Take&& take) {
-  HEARTH_TRY(reader->beginArray());
-  for (;;) {
-    HEARTH_ASSIGN(const bool isThere, reader->nextElement());
-    if (!isThere) return {};
-    HEARTH_TRY(take());
-  }
-}
 
 // Reads a value that may be null, which leaves `value` as it is.
 Status readTextOrNull(JsonReader* reader, std::string* text) {
@@ -225,10 +201,12 @@ Status addPreTokenizer(const Step& step, std::vector<PreTokenizer>* made) {
 
 }  // namespace
 
-// Reads the file into a tokenizer.
+// Reads what the table describes into a tokenizer. Its tokens and merges stay where they are.
 class TokenizerJson {
  public:
-  explicit TokenizerJson(std::string_view json) : reader_(json) {}
+  explicit TokenizerJson(BytePairTable table) : reader_(table.description()) {
+    made_.table_ = std::move(table);
+  }
 
   Result<BytePairTokenizer> read() {
     HEARTH_TRY(forEachMember(&reader_, [&](const std::string& key) -> Status {
@@ -240,7 +218,6 @@ class TokenizerJson {
       return reader_.skip();
     }));
     HEARTH_TRY(reader_.expectEnd());
-    if (!hasModel_) return fail(ErrorCode::kBadData, "The tokenizer has no model.");
     HEARTH_TRY(finish());
     return std::move(made_);
   }
@@ -261,28 +238,16 @@ class TokenizerJson {
         HEARTH_ASSIGN(id, reader_.readInteger());
         return {};
       }));
-      // A text of one token may stand in place of another's in the model's own list.
-      if (id < 0 || id >= static_cast<int64_t>(Vocabulary::kMaxTokens))
-        return fail(ErrorCode::kBadData, "An added token has the number {}.", id);
+      if (id < 0 || static_cast<size_t>(id) >= made_.table_.size())
+        return fail(ErrorCode::kBadData, "An added token has the number {}, which is none.", id);
       token.id = static_cast<int32_t>(id);
-      HEARTH_TRY(made_.vocabulary_.add(token.text, id));
       AddedTokens& added = token.isNormalized ? made_.addedNormalized_ : made_.addedPlain_;
       return added.add(std::move(token));
     });
   }
 
   Status readModel() {
-    std::string type = "BPE";
-    std::optional<JsonReader> merges;
-    hasModel_ = true;
-    HEARTH_TRY(forEachMember(&reader_, [&](const std::string& key) -> Status {
-      if (key == "type") return reader_.readString(&type);
-      if (key == "vocab") return readVocabulary();
-      if (key == "merges") {
-        // Read behind the vocabulary, wherever that stands.
-        merges = reader_;
-        return reader_.skip();
-      }
+    return forEachMember(&reader_, [&](const std::string& key) -> Status {
       if (key == "unk_token") return readTextOrNull(&reader_, &unknown_);
       if (key == "byte_fallback") return readBoolOrNull(&reader_, &options_.hasByteFallback);
       if (key == "ignore_merges") return readBoolOrNull(&reader_, &options_.takesWholeWords);
@@ -294,45 +259,6 @@ class TokenizerJson {
         return {};
       }
       return reader_.skip();
-    }));
-    if (type != "BPE") return unsupported("model", type);
-    if (!merges) return fail(ErrorCode::kBadData, "The tokenizer has no merges.");
-    return readMerges(&*merges);
-  }
-
-  Status readVocabulary() {
-    HEARTH_ASSIGN(const Kind kind, reader_.peek());
-    // Of a model other than BPE, whose name may follow.
-    if (kind != Kind::kObject) return reader_.skip();
-    return forEachMember(&reader_, [&](const std::string& key) -> Status {
-      HEARTH_ASSIGN(const int64_t id, reader_.readInteger());
-      return made_.vocabulary_.add(key, id);
-    });
-  }
-
-  Status readMerges(JsonReader* reader) {
-    std::string left;
-    std::string right;
-    return forEachElement(reader, [&]() -> Status {
-      HEARTH_ASSIGN(const Kind kind, reader->peek());
-      if (kind == Kind::kString) {
-        HEARTH_TRY(reader->readString(&left));
-        const size_t space = left.find(' ', 1);
-        if (space == std::string::npos)
-          return fail(ErrorCode::kBadData, "A merge of the tokenizer has one part.");
-        right = left.substr(space + 1);
-        left.resize(space);
-      } else {
-        HEARTH_TRY(reader->beginArray());
-        for (std::string* part : {&left, &right}) {
-          HEARTH_ASSIGN(const bool isThere, reader->nextElement());
-          if (!isThere) return fail(ErrorCode::kBadData, "A merge of the tokenizer has one part.");
-          HEARTH_TRY(reader->readString(part));
-        }
-        HEARTH_ASSIGN(const bool hasMore, reader->nextElement());
-        if (hasMore) return fail(ErrorCode::kBadData, "A merge of the tokenizer has three parts.");
-      }
-      return made_.pairs_.addMerge(made_.vocabulary_, left, right);
     });
   }
 
@@ -346,8 +272,8 @@ class TokenizerJson {
       HEARTH_TRY(addPreTokenizer(step, &made_.preTokenizers_));
     }
     for (const Step& step : decoders_) HEARTH_TRY(addDecoder(step));
-    if (!unknown_.empty()) options_.unknown = made_.vocabulary_.find(unknown_);
-    made_.pairs_.finish(made_.vocabulary_, options_);
+    if (!unknown_.empty()) options_.unknown = made_.table_.find(unknown_);
+    made_.pairs_ = BytePairs(made_.table_, options_);
     return {};
   }
 
@@ -376,17 +302,13 @@ class TokenizerJson {
   std::vector<Step> normalizers_;
   std::vector<Step> preTokenizers_;
   std::vector<Step> decoders_;
-  bool hasModel_ = false;
 };
 
-Result<Tokenizer> Tokenizer::fromJson(std::string_view json) {
-  if (json.size() > kMaxFileBytes)
-    return fail(ErrorCode::kBadData, "The tokenizer has {} bytes; at most {} are read.",
-                json.size(), kMaxFileBytes);
-  auto tokenizer = TokenizerJson(json).read();
-  if (!tokenizer)
-    return std::unexpected(std::move(tokenizer.error()).addContext("while reading the tokenizer"));
-  return Tokenizer(std::make_shared<const BytePairTokenizer>(std::move(*tokenizer)));
+Result<Tokenizer> BytePairTokenizer::ofTable(std::span<const uint8_t> bytes,
+                                             std::shared_ptr<const void> owner) {
+  HEARTH_ASSIGN(BytePairTable table, BytePairTable::open(bytes, std::move(owner)));
+  HEARTH_ASSIGN(BytePairTokenizer tokenizer, TokenizerJson(std::move(table)).read());
+  return Tokenizer(std::make_shared<const BytePairTokenizer>(std::move(tokenizer)));
 }
 
 }  // namespace hearth::llm

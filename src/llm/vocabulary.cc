@@ -27,12 +27,8 @@ uint64_t mix(uint64_t number) {
   return number ^ number >> 29;
 }
 
-}  // namespace
-
-uint64_t secretHash(uint64_t number) {
-  return mix(number ^ secret());
-}
-
+// Hash of a text under a secret of the process, so that nobody can prepare tokens that all meet at
+// one place of a table.
 uint64_t secretHash(std::string_view text) {
   uint64_t hash = secret() ^ text.size();
   while (!text.empty()) {
@@ -44,6 +40,8 @@ uint64_t secretHash(std::string_view text) {
   }
   return mix(hash);
 }
+
+}  // namespace
 
 size_t Vocabulary::slotOf(std::string_view text) const {
   size_t slot = secretHash(text) & (slots_.size() - 1);

@@ -13,11 +13,6 @@
 
 namespace hearth::llm {
 
-// Hash of a text or number under a secret of the process, so that nobody can
-// prepare tokens that all meet at one place of a table.
-uint64_t secretHash(std::string_view text);
-uint64_t secretHash(uint64_t number);
-
 class Vocabulary {
  public:
   static constexpr size_t kMaxTokens = size_t{1} << 21;

@@ -47,14 +47,15 @@ Outcome<std::unique_ptr<LanguageSession>> LanguageSession::open(const LanguageOp
 Outcome<void> LanguageSession::prepare() {
   const auto begin = std::chrono::steady_clock::now();
   watchdog_.beginStage("making the model ready");
-  HEARTH_ASSIGN(file_, llm::readModelFile(options_.model, options_.tokenizer));
+  compile_ = compileOptions(options_.store, options_.threads);
+  HEARTH_ASSIGN(file_, llm::readModelFile(options_.model, options_.tokenizer,
+                                          llm::TokenizerTables::of(compile_)));
   if (!file_.tokenizer)
     return usage("{} has no tokenizer; --tokenizer names a file with one.", options_.model);
   HEARTH_ASSIGN(startTokens_, llm::startTokens(file_.metadata, *file_.tokenizer));
   HEARTH_ASSIGN(generation_.stops, llm::StopRules::ofModel(file_.metadata, *file_.tokenizer));
   for (const std::string& stop : options_.stops) generation_.stops.texts.push_back(stop);
   generation_.maxTokens = options_.maxTokens;
-  compile_ = compileOptions(options_.store, options_.threads);
   size_t context = options_.context;
   if (context == 0) context = file_.metadata.maxTokens;
   if (options_.prefixStore != "off") {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "llm/tokenizer_tables.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "llm/testing/piece_model_writer.h"
+#include "llm/testing/small_tokenizer.h"
+
+namespace hearth::llm {
+namespace {
+
+class TokenizerTablesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = std::filesystem::temp_directory_path() / "hearth-tables-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // The tokens of "hello", from the tables that are open now; how many tables are made meanwhile
+  // is added to made_.
+  std::vector<int32_t> encode(const std::string& json) {
+    CompileOptions options;
+    options.store = folder_;
+    const std::span file(reinterpret_cast<const uint8_t*>(json.data()), json.size());
+    const auto tokenizer = TokenizerTables::of(options).tokenizer("json", file, [&] {
+      ++made_;
+      return Tokenizer::tableOfJson(json);
+    });
+    EXPECT_TRUE(tokenizer) << tokenizer.error().toString();
+    return tokenizer ? *tokenizer->encode("hello", SpecialTokens::kAreText)
+                     : std::vector<int32_t>();
+  }
+  std::filesystem::path onlyTable() const {
+    const std::filesystem::directory_iterator tables(folder_ / "tables");
+    EXPECT_EQ(std::distance(std::filesystem::begin(tables), std::filesystem::end(tables)), 1);
+    return std::filesystem::directory_iterator(folder_ / "tables")->path();
+  }
+
+  const std::vector<int32_t> hello_ = {SmallTokens::kHello};
+  std::filesystem::path folder_;
+  int made_ = 0;
+};
+
+TEST_F(TokenizerTablesTest, ATableIsMadeOnce) {
+  EXPECT_EQ(encode(smallTokenizerJson()), hello_);
+  EXPECT_EQ(encode(smallTokenizerJson()), hello_);
+  EXPECT_EQ(made_, 1);
+  EXPECT_EQ(encode(smallTokenizerJson() + " "), hello_);  // another file
+  EXPECT_EQ(made_, 2);
+}
+
+TEST_F(TokenizerTablesTest, ADamagedTableIsMadeAgain) {
+  encode(smallTokenizerJson());
+  const std::filesystem::path table = onlyTable();
+  std::filesystem::permissions(table, std::filesystem::perms(0600));
+  std::fstream(table, std::ios::in | std::ios::out).seekp(100).put('\x7f');
+  EXPECT_EQ(encode(smallTokenizerJson()), hello_);
+  EXPECT_EQ(made_, 2);
+  EXPECT_EQ(encode(smallTokenizerJson()), hello_);
+  EXPECT_EQ(made_, 2);
+  EXPECT_EQ(onlyTable(), table);
+}
+
+TEST_F(TokenizerTablesTest, WithoutAStoreEachIsMadeAnew) {
+  CompileOptions options;
+  options.store = folder_;
+  options.cache = HEARTH_CACHE_OFF;
+  const std::string json = smallTokenizerJson();
+  for (const TokenizerTables& tables : {TokenizerTables(), TokenizerTables::of(options)})
+    EXPECT_TRUE(tables.tokenizer("json", {}, [&] {
+      ++made_;
+      return Tokenizer::tableOfJson(json);
+    }));
+  EXPECT_EQ(made_, 2);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "tables"));
+}
+
+TEST_F(TokenizerTablesTest, ATableThatIsCutOffIsRefused) {
+  PieceModelWriter pieces(SentencePieceModel::Kind::kUnigram);
+  pieces.add("<unk>", 0, PieceType::kUnknown).add("a", -1);
+  const std::string message = pieces.write();
+  const auto ofPieces = Tokenizer::tableOfSentencePiece(
+      {reinterpret_cast<const uint8_t*>(message.data()), message.size()});
+  const auto ofJson = Tokenizer::tableOfJson(smallTokenizerJson());
+  ASSERT_TRUE(ofPieces);
+  ASSERT_TRUE(ofJson);
+  for (const std::vector<uint8_t>& table : {*ofPieces, *ofJson}) {
+    EXPECT_TRUE(Tokenizer::fromTable(table, nullptr));
+    for (size_t size = 0; size < table.size(); size += 7)
+      EXPECT_FALSE(Tokenizer::fromTable(std::span(table).first(size), nullptr)) << size;
+  }
+}
+
+}  // namespace
+}  // namespace hearth::llm
