@@ -4,6 +4,7 @@
 
     compare.py MODEL...                          prompts of about 120, 500 and 1000 tokens, 2 threads
     compare.py --quick --words 75 MODEL
+    compare.py --stored MODEL...                 Hearth finds all of the prompt but its last word in its store
 
 Each measurement is a fresh process; in each round the sides take turns. An unmeasured start of each side fills its
 cache, so all measured starts are warm. `first token` is the time from the start of the process to the first text,
@@ -48,7 +49,12 @@ def promptOf(words):
 
 
 def hearthOnce(arguments, model, prompt, store):
-    words = [*arguments.launcher.split(), str(arguments.hearth), "complete", str(model), "--prompt", f"@{prompt}",
+    text = prompt.read_text(encoding="utf-8")
+    parts = ["--prompt", f"@{prompt}"]
+    if arguments.stored:
+        begin = text.rindex(" ")
+        parts = ["--prefix", text[:begin], "--prompt", text[begin:]]
+    words = [*arguments.launcher.split(), str(arguments.hearth), "complete", str(model), *parts,
              "--temperature", "0", "--max-tokens", str(arguments.tokens), "--threads",
              str(arguments.threads), "--context", str(arguments.context), "--store", str(store)]
     begin = time.monotonic()
@@ -142,6 +148,7 @@ def parseArguments(words):
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--context", type=int, default=2048)
     parser.add_argument("--rounds", type=int, help="default: 5")
+    parser.add_argument("--stored", action="store_true", help="Hearth keeps the prompt's beginning in its store")
     parser.add_argument("--quick", action="store_true", help="makes 1 round of the first prompt the default")
     comparison.addPrograms(parser)
     comparison.addLauncher(parser)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what several processes that talk with one language model share.
 
-    processes.py MODEL...            four processes of `hearth chat` with a stored system prompt
+    processes.py MODEL...                       four processes of `hearth chat` with a stored system prompt
+    processes.py --first-starts 50 MODEL...     50 times four processes at once that find an empty store
 
 Each process answers one message and then waits, so that all of them are alive when memory is read. `PSS` is the sum of
 all processes' shares of resident memory. `private` is the part of the stored prefix's keys and values of which each
@@ -13,6 +14,7 @@ process has a copy of its own: pages that it has written to, and what was copied
 import argparse
 import json
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -99,6 +101,28 @@ def measure(arguments, model, folder):
             "private": statistics.median(private)}
 
 
+def firstStarts(arguments, model, folder):
+    words = [str(arguments.hearth), "complete", str(model), "--prompt", "1, 2, 3, 4, 5,", "--temperature", "0",
+             "--max-tokens", str(arguments.tokens), "--threads", str(arguments.threads)]
+    alone = subprocess.run([*words, "--store-mode", "off"], capture_output=True, text=True, encoding="utf-8",
+                           timeout=compare.TIMEOUT_S, check=False)
+    if alone.returncode != 0:
+        raise Failure(alone.stderr.strip())
+    right = 0
+    for trial in range(arguments.first_starts):
+        say(f"{model.stem}: trial {trial + 1}, {right} starts were right")
+        store = folder / "first"
+        processes = [subprocess.Popen([*words, "--store", str(store)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True, encoding="utf-8") for _ in range(arguments.processes)]
+        texts = [process.communicate(timeout=compare.TIMEOUT_S)[0] for process in processes]
+        right += sum(process.returncode == 0 and text == alone.stdout for process, text in zip(processes, texts))
+        shutil.rmtree(store)
+    starts = arguments.first_starts * arguments.processes
+    print(json.dumps({"model": model.stem, "first_starts": starts, "right": right}, indent=1))
+    if right != starts:
+        raise Failure(f"{starts - right} of {starts} first starts were wrong.")
+
+
 def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
@@ -106,11 +130,15 @@ def main(words=None):
     parser.add_argument("--tokens", type=int, default=16, help="of the answer; default: 16")
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--first-starts", type=int, default=0, metavar="TRIALS")
     comparison.addHearth(parser)
     arguments = parser.parse_args(words)
     try:
         with tempfile.TemporaryDirectory(prefix="hearth-llm-") as folder:
             for model in arguments.models:
+                if arguments.first_starts:
+                    firstStarts(arguments, model, Path(folder))
+                    continue
                 print(json.dumps(measure(arguments, model, Path(folder)), indent=1))
     except Failure as failure:
         say(f"processes.py: {failure}")

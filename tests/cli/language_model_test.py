@@ -3,12 +3,13 @@
 
 import json
 import pathlib
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from command import ROOT, CommandTest, DataTest
+from command import HEARTH, ROOT, CommandTest, DataTest
 
 TOKENIZER = ROOT / "tests" / "corpus" / "tokenizer_json_fuzz" / "bytes.json"
 PIECES = ROOT / "tests" / "corpus" / "sentence_piece_fuzz" / "pairs.model"
@@ -168,6 +169,20 @@ class LanguageModelTest(DataTest):
                          whole["prompt_tokens"] - 1)
         plain = self.answer("complete", self.model, "--prompt", prefix + "60, 61,", "--max-tokens", 4)
         self.assertEqual(plain["prompt_tokens"], first["prompt_tokens"])
+
+    def testFirstStartsAtOnceAreAllRight(self):
+        words = [HEARTH, "complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--max-tokens", "8", "--threads", "1"]
+        for trial in range(2):
+            store = ["--store", str(self.folder / f"store{trial}")]
+            starts = [subprocess.Popen(words + store, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                      for _ in range(4)]
+            ends = [start.communicate(timeout=300) for start in starts]
+            for start, (text, problem) in zip(starts, ends):
+                self.assertEqual((start.returncode, problem), (0, ""))
+                self.assertEqual(text, ends[0][0])
+            self.assertTrue(ends[0][0].startswith(" 6, 7"), ends[0][0])
+            self.assertEqual(len(list((self.folder / f"store{trial}" / "tables").iterdir())), 1)
+            self.assertEqual(self.succeed(*words[1:], *store), ends[0][0])
 
     def testASeedRepeatsItself(self):
         answers = [self.answer("complete", self.model, "--prompt", "Once", "--max-tokens", 8,
