@@ -173,6 +173,25 @@ TEST_F(CutModelTest, ASecondStartIsWarm) {
   EXPECT_EQ(run(*again, 6), expected(6));
 }
 
+TEST_F(CutModelTest, ABundleHoldsAllParts) {
+  cache::StoreOptions bundle = options();
+  bundle.bundle = (folder_.path() / "bundle").string();
+  std::vector<float> right;
+  {
+    const auto prepared = prepare(bundle);
+    right = run(*prepared, 3);
+    device_->flush();
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto again = prepare(bundle);
+    EXPECT_EQ(run(*again, 3), right);
+    const hal::StartReport report = again->startReport();
+    EXPECT_EQ(report.state, State::kWarm) << report.reason;
+    EXPECT_EQ(packedBytes(report), 0u);
+    device_->flush();
+  }
+}
+
 TEST_F(CutModelTest, TheStartOfWhatIsPreparedAtOnceIsExplained) {
   hal::PrepareOptions prepare;
   prepare.threads = 2;

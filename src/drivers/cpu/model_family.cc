@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cache/anonymous_store.h"
+#include "drivers/cpu/weights/in_place_constants.h"
 #include "drivers/cpu/weights/weight_session.h"
 #include "hal/request_check.h"
 
@@ -104,9 +105,17 @@ const SavedPart& ModelFamily::savedPart(const std::vector<uint32_t>& operations)
 }
 
 std::shared_ptr<cache::SegmentStore> ModelFamily::storeFor(const graph::Model& part) {
-  // A bundle has room for one part.
-  if (store_->planCapacity() != cache::PlanCapacity::kOne) return store_;
-  if (WeightSession::isWorthKeeping(part) && !isBundleTaken_.exchange(true)) return store_;
+  if (store_->planCapacity() != cache::PlanCapacity::kOne || !WeightSession::isWorthKeeping(part))
+    return store_;
+  // A bundle holds plans for one content, in which large tables do not count (ModelContents). A
+  // part that looks up others would replace the plans of this one at each start.
+  std::vector<Table> tables;
+  for (const graph::DataLocation& table : tablesOnlyLookedUp(part))
+    tables.emplace_back(table.pool, table.offset, table.length);
+  std::ranges::sort(tables);
+  const std::lock_guard lock(mutex_);
+  if (!bundleTables_) bundleTables_ = tables;
+  if (tables == *bundleTables_) return store_;
   return std::make_shared<cache::AnonymousStore>(
       cache::StoreFailure{cache::StoreReason::kOff, "The bundle holds another part of the model."});
 }

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/mutex.h"
@@ -76,6 +78,7 @@ class ModelFamily {
                                                     const std::vector<uint32_t>& operations);
 
  private:
+  using Table = std::tuple<uint32_t, uint64_t, uint64_t>;  // pool, offset, length
   struct Part {
     std::vector<uint32_t> operations;
     std::shared_ptr<CpuPreparedModel> first;
@@ -96,10 +99,11 @@ class ModelFamily {
   const SavedFamily saved_;
   const FamilyKeeping keeping_;
   std::atomic<bool> isPrepared_ = false;
-  std::atomic<bool> isBundleTaken_ = false;
 
   mutable base::Mutex mutex_;
   std::vector<Part> parts_;
+  // tablesOnlyLookedUp() of the parts in a bundle; none before the first.
+  std::optional<std::vector<Table>> bundleTables_;
   std::vector<std::shared_ptr<SaveQueue::Save>> saves_;
   std::string cacheProblem_;
 };
