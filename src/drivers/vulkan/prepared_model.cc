@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -98,6 +99,16 @@ class VulkanExecution final : public hal::Execution {
   hal::OutputShapes shapes_;
 };
 
+// kUnsupported for a plan with a shader that is wrong on this GPU. Others are used instead of it
+// where the runtime asks first which operations are supported.
+Status checkShaders(const OpenGpu& open, const Plan& plan) {
+  if (open.answers == nullptr) return {};
+  std::set<std::string> shaders;
+  for (const Dispatch& dispatch : plan.dispatches) shaders.insert(dispatch.shader);
+  for (const std::string& shader : shaders) HEARTH_TRY(open.answers->check(open, shader));
+  return {};
+}
+
 // The model's shape of an argument against the one that somebody wants; 0 is unknown.
 Status checkDimensions(const graph::Dimensions& made, const graph::Dimensions& wanted,
                        const char* role, size_t index) {
@@ -113,6 +124,7 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::create(
     const hal::Cache& cache) {
   const GpuFacts& facts = open.gpu->facts();
   HEARTH_ASSIGN(Plan plan, buildPlan(model, facts, options.maxActivationBytes));
+  HEARTH_TRY(checkShaders(open, plan));
   HEARTH_ASSIGN(const ConstantBytes constants, ConstantBytes::of(plan, facts.rangeAlignment));
   plan.forgetModel();
   std::shared_ptr<VulkanPreparedModel> prepared(
@@ -262,7 +274,9 @@ Result<std::unique_ptr<hal::Execution>> VulkanPreparedModel::createExecution(hal
 }
 
 hal::StartReport VulkanPreparedModel::startReport() const {
-  return report_;
+  hal::StartReport report = report_;
+  if (open_.answers != nullptr) report.routedAround = open_.answers->wrongShaders();
+  return report;
 }
 
 }  // namespace hearth::vulkan

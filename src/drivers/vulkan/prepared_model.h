@@ -11,6 +11,7 @@
 #include "drivers/vulkan/context/gpu.h"
 #include "drivers/vulkan/context/pipelines.h"
 #include "drivers/vulkan/device_tensors.h"
+#include "drivers/vulkan/known_answers.h"
 #include "drivers/vulkan/plan/plan.h"
 #include "drivers/vulkan/run_context.h"
 #include "graph/model.h"
@@ -23,6 +24,7 @@ struct OpenGpu {
   std::shared_ptr<Gpu> gpu;
   std::shared_ptr<Pipelines> pipelines;
   std::shared_ptr<DeviceTensors> tensors;  // that clients have on it; null: there are none
+  std::shared_ptr<KnownAnswers> answers;   // of its shaders; null: they are not checked
 };
 
 // A model whose constants lie on the GPU and whose pipelines are compiled. It needs nothing more of
@@ -31,14 +33,15 @@ class VulkanPreparedModel final : public hal::PreparedModel,
                                   public std::enable_shared_from_this<VulkanPreparedModel> {
  public:
   // The model has passed graph::validate() and ops::validateOperations(). Writes it to the cache
-  // files if there are any. Errors as buildPlan() and RunContext::create(); kOpFailed if constants
-  // were lost meanwhile.
+  // files if there are any. Errors as buildPlan(), KnownAnswers::check() and RunContext::create();
+  // kOpFailed if constants were lost meanwhile.
   static Result<std::shared_ptr<VulkanPreparedModel>> create(OpenGpu open,
                                                              const graph::Model& model,
                                                              const hal::PrepareOptions& options,
                                                              const hal::Cache& cache);
 
-  // The model that create() wrote to these files. Errors as loadModel() and RunContext::create();
+  // The model that create() wrote to these files. Its shaders were checked before it was
+  // written, for the same GPU, driver and build. Errors as loadModel() and RunContext::create();
   // kOutOfMemory if it needs more than `options` allow.
   static Result<std::shared_ptr<VulkanPreparedModel>> createSaved(
       OpenGpu open, const hal::PrepareOptions& options, const hal::Cache& cache);

@@ -24,6 +24,7 @@ Result<OpenGpu> openGpu(const GpuOptions& options) {
   HEARTH_ASSIGN(open.gpu, Gpu::open(options));
   HEARTH_ASSIGN(open.pipelines, Pipelines::create(open.gpu));
   open.tensors = std::make_shared<DeviceTensors>();
+  open.answers = std::make_shared<KnownAnswers>();
   return open;
 }
 
@@ -76,13 +77,18 @@ class VulkanDevice final : public hal::Device {
     std::vector<hal::OperationSupport> supports = hal::checkOperations(model);
     std::vector<bool> isValid;
     for (const hal::OperationSupport& support : supports) isValid.push_back(support.supported);
-    const std::vector<Status> lowered = checkLowerings(model, isValid, current().gpu->facts());
+    const OpenGpu open = current();
+    std::vector<CheckedLowering> lowered = checkLowerings(model, isValid, open.gpu->facts());
     for (size_t i = 0; i < supports.size(); ++i) {
       if (!supports[i].supported) continue;
-      if (lowered[i])
+      for (const std::string& shader : lowered[i].shaders)
+        if (const Status right = open.answers->check(open, shader);
+            lowered[i].status && !right && right.error().code() == ErrorCode::kUnsupported)
+          lowered[i].status = right;
+      if (lowered[i].status)
         supports[i].kernel = "own";
       else
-        supports[i] = {false, "", lowered[i].error().toString()};
+        supports[i] = {false, "", lowered[i].status.error().toString()};
     }
     return supports;
   }
@@ -154,6 +160,10 @@ GpuOptions optionsOfEnvironment() {
 
 Result<std::unique_ptr<hal::Device>> createDevice(const GpuOptions& options) {
   HEARTH_ASSIGN(OpenGpu open, openGpu(options));
+  return deviceOf(options, std::move(open));
+}
+
+std::unique_ptr<hal::Device> deviceOf(const GpuOptions& options, OpenGpu open) {
   return std::make_unique<VulkanDevice>(options, std::move(open));
 }
 

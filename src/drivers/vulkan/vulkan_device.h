@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "drivers/vulkan/context/gpu.h"
+#include "drivers/vulkan/prepared_model.h"
 #include "hal/device.h"
 
 namespace hearth::vulkan {
@@ -17,5 +18,9 @@ GpuOptions optionsOfEnvironment();
 
 // Opens the GPU. Errors as Gpu::open().
 Result<std::unique_ptr<hal::Device>> createDevice(const GpuOptions& options);
+
+// The device over a GPU that is open, with all that OpenGpu has; `options` are for opening it again
+// when it was lost.
+std::unique_ptr<hal::Device> deviceOf(const GpuOptions& options, OpenGpu open);
 
 }  // namespace hearth::vulkan

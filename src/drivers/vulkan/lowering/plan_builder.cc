@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "drivers/vulkan/lowering/lowering.h"
@@ -155,19 +156,24 @@ class PlanBuilder {
 
 }  // namespace
 
-std::vector<Status> checkLowerings(const graph::Model& model, const std::vector<bool>& isValid,
-                                   const GpuFacts& facts) {
+std::vector<CheckedLowering> checkLowerings(const graph::Model& model,
+                                            const std::vector<bool>& isValid,
+                                            const GpuFacts& facts) {
   PlanBuilder builder(model, facts);
-  std::vector<Status> statuses;
+  std::vector<CheckedLowering> checked;
   for (size_t i = 0; i < model.main().operations.size(); ++i) {
     const graph::Operation& operation = model.main().operations[i];
+    const size_t before = builder.plan().dispatches.size();
+    CheckedLowering& lowering = checked.emplace_back();
     if (isValid[i])
-      statuses.push_back(builder.addOperation(operation));
+      lowering.status = builder.addOperation(operation);
     else
-      statuses.push_back(
-          fail(ErrorCode::kUnsupported, "{} is not valid.", graph::nameOf(operation.type)));
+      lowering.status =
+          fail(ErrorCode::kUnsupported, "{} is not valid.", graph::nameOf(operation.type));
+    for (const Dispatch& dispatch : std::span(builder.plan().dispatches).subspan(before))
+      lowering.shaders.insert(dispatch.shader);
   }
-  return statuses;
+  return checked;
 }
 
 Result<Plan> buildPlan(const graph::Model& model, const GpuFacts& facts, uint64_t limit) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -11,11 +13,18 @@
 
 namespace hearth::vulkan {
 
-// For each operation of the main subgraph whether this driver runs it: kUnsupported with a sentence
-// where not. The model has passed graph::validate() and the operations that `isValid` names have
-// passed their own validation; the others count as unsupported without a look at them.
-std::vector<Status> checkLowerings(const graph::Model& model, const std::vector<bool>& isValid,
-                                   const GpuFacts& facts);
+// Whether this driver runs an operation: kUnsupported with a sentence where not.
+struct CheckedLowering {
+  Status status;
+  std::set<std::string> shaders;  // that it would run
+};
+
+// For each operation of the main subgraph. The model has passed graph::validate() and the
+// operations that `isValid` names have passed their own validation; the others count as unsupported
+// without a look at them.
+std::vector<CheckedLowering> checkLowerings(const graph::Model& model,
+                                            const std::vector<bool>& isValid,
+                                            const GpuFacts& facts);
 
 // The plan of a model that has passed graph::validate() and ops::validateOperations(). It refers to
 // constants of the model. `limit` bounds the arena in bytes (0 = not). Errors: kUnsupported as

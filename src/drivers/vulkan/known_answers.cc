@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/vulkan/known_answers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "drivers/vulkan/prepared_model.h"
+#include "drivers/vulkan/sample_models.h"
+#include "hal/interpreted_model.h"
+#include "ops/half.h"
+
+namespace hearth::vulkan {
+namespace {
+
+// Sums of a hundred products in another order, and functions of GPUs, which Vulkan lets be off by a
+// few bits; and a rounding to float16.
+constexpr float kTolerance = 1e-4f;
+constexpr float kHalfTolerance = 4e-3f;
+
+Result<std::vector<uint8_t>> compute(hal::PreparedModel& prepared, const SampleModel& sample) {
+  const graph::Subgraph& main = sample.model->main();
+  std::vector<std::vector<uint8_t>> inputs = sample.inputs;
+  HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(main.operands[main.outputs[0]]));
+  std::vector<uint8_t> output(bytes);
+  const auto argumentOf = [](std::vector<uint8_t>& values) {
+    hal::Argument argument;
+    argument.kind = hal::Argument::Kind::kPointer;
+    argument.pointer = values.data();
+    argument.length = values.size();
+    return argument;
+  };
+  hal::Request request;
+  for (std::vector<uint8_t>& input : inputs) request.inputs.push_back(argumentOf(input));
+  request.outputs.push_back(argumentOf(output));
+  HEARTH_ASSIGN(const auto execution, prepared.createExecution(std::move(request)));
+  HEARTH_TRY(execution->compute({}).status);
+  return output;
+}
+
+template <typename T>
+bool areNear(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, float tolerance) {
+  for (size_t at = 0; at < a.size(); at += sizeof(T)) {
+    T left, right;
+    std::memcpy(&left, a.data() + at, sizeof left);
+    std::memcpy(&right, b.data() + at, sizeof right);
+    const auto expected = static_cast<float>(right);
+    const float most = tolerance * std::max(1.0f, std::abs(expected));
+    // Not so for NaN.
+    if (!(std::abs(static_cast<float>(left) - expected) <= most)) return false;
+  }
+  return true;
+}
+
+Result<bool> isRight(const OpenGpu& open, const SampleModel& sample) {
+  OpenGpu unchecked = open;
+  unchecked.answers = nullptr;
+  HEARTH_ASSIGN(const auto prepared,
+                VulkanPreparedModel::create(std::move(unchecked), *sample.model, {}, {}));
+  HEARTH_ASSIGN(const auto reference, hal::prepareInterpreted(sample.model, {}, nullptr, "",
+                                                              nullptr, ops::KernelSet::kReference));
+  HEARTH_ASSIGN(const std::vector<uint8_t> computed, compute(*prepared, sample));
+  HEARTH_ASSIGN(const std::vector<uint8_t> expected, compute(*reference, sample));
+  const graph::Subgraph& main = sample.model->main();
+  switch (main.operands[main.outputs[0]].type) {
+    case graph::OperandType::kTensorFloat32:
+      return areNear<float>(computed, expected, kTolerance);
+    case graph::OperandType::kTensorFloat16:
+      return areNear<ops::Half>(computed, expected, kHalfTolerance);
+    default:
+      return computed == expected;
+  }
+}
+
+}  // namespace
+
+Status KnownAnswers::check(const OpenGpu& open, const std::string& shader) {
+  const std::lock_guard lock(mutex_);
+  auto tried = isRight_.find(shader);
+  if (tried == isRight_.end()) {
+    bool isGood = true;
+    if (const std::optional<SampleModel> sample = sampleModelOf(shader)) {
+      HEARTH_ASSIGN(isGood, isRight(open, *sample));
+    }
+    if (!isGood)
+      base::logWarn("The GPU {} computes wrongly with the shader {}, which is not used.",
+                    open.gpu->facts().name, shader);
+    tried = isRight_.emplace(shader, isGood).first;
+  }
+  if (tried->second) return {};
+  return fail(ErrorCode::kUnsupported, "The GPU {} computes wrongly with the shader {}.",
+              open.gpu->facts().name, shader);
+}
+
+std::vector<std::string> KnownAnswers::wrongShaders() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> wrong;
+  for (const auto& [shader, isGood] : isRight_)
+    if (!isGood) wrong.push_back(shader);
+  return wrong;
+}
+
+}  // namespace hearth::vulkan
