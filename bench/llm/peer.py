@@ -4,6 +4,7 @@ times since the import of its module, which a native program does not have."""
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -28,6 +29,7 @@ def main():
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--context", type=int, required=True)
     parser.add_argument("--cache", required=True, help="folder for its packed weights")
+    parser.add_argument("--wait", action="store_true", help="until standard input ends, with the model in memory")
     arguments = parser.parse_args()
     litert_lm.set_min_log_severity(litert_lm.LogSeverity.ERROR)
 
@@ -51,7 +53,9 @@ def main():
                       "prefill": info.last_prefill_tokens_per_second,
                       "decode": info.last_decode_tokens_per_second,
                       "prompt_tokens": info.last_prefill_token_count,
-                      "peak_mib": peak, "anonymous_mib": anonymous, "text": text}))
+                      "peak_mib": peak, "anonymous_mib": anonymous, "text": text}), flush=True)
+    if arguments.wait:
+        sys.stdin.read()
 
 
 if __name__ == "__main__":

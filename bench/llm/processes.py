@@ -3,6 +3,7 @@
 """Measures what several processes that talk with one language model share.
 
     processes.py MODEL...                       four processes of `hearth chat` with a stored system prompt
+    processes.py --peer MODEL...                the same, and four of LiteRT-LM with that prompt beside them
     processes.py --first-starts 50 MODEL...     50 times four processes at once that find an empty store
 
 Each process answers one message and then waits, so that all of them are alive when memory is read. `PSS` is the sum of
@@ -80,6 +81,27 @@ def waitForAnswer(process):
     raise Failure(text.strip() or "The process ended.")
 
 
+def peerMemory(arguments, model, prompt, cache):
+    """MiB of PSS of LiteRT-LM's processes, after one alone has filled its cache."""
+    words = [str(arguments.python), str(compare.PEER), str(model), "--prompt", str(prompt), "--tokens",
+             str(arguments.tokens), "--threads", str(arguments.threads), "--context", "2048", "--cache", str(cache),
+             "--wait"]
+
+    def startPeer():
+        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                text=True, encoding="utf-8")
+
+    cache.mkdir(exist_ok=True)
+    startPeer().communicate(timeout=compare.TIMEOUT_S)
+    processes = [startPeer() for _ in range(arguments.processes)]
+    if not all(process.stdout.readline().startswith("{") for process in processes):
+        raise Failure("LiteRT-LM gives no answer.")
+    pss = sum(memoryOf(process.pid)[0]["Pss"] for process in processes) / 1024
+    for process in processes:
+        process.communicate(timeout=compare.TIMEOUT_S)
+    return pss
+
+
 def measure(arguments, model, folder):
     system = folder / "system.txt"
     system.write_text(compare.promptOf(arguments.words), encoding="utf-8")
@@ -95,7 +117,8 @@ def measure(arguments, model, folder):
     for process in processes:
         finish(process)
     private = [(prefix["Anonymous"] + size - prefix["Size"]) / size for _, prefix in found]
-    return {"model": model.stem, "prefix_mib": size / 1024, "statistics": statements[0].strip(),
+    peer = peerMemory(arguments, model, system, folder / f"{model.stem}-peer") if arguments.peer else None
+    return {"model": model.stem, "peer_pss_mib": peer, "prefix_mib": size / 1024, "statistics": statements[0].strip(),
             "pss_mib": sum(whole["Pss"] for whole, _ in found) / 1024,
             "anonymous_mib": statistics.median(whole["Anonymous"] for whole, _ in found) / 1024,
             "private": statistics.median(private)}
@@ -131,9 +154,13 @@ def main(words=None):
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--first-starts", type=int, default=0, metavar="TRIALS")
-    comparison.addHearth(parser)
+    parser.add_argument("--peer", action="store_true")
+    comparison.addPrograms(parser)
     arguments = parser.parse_args(words)
     try:
+        if arguments.peer:
+            arguments.python = arguments.python or comparison.environmentPython(
+                comparison.CACHE / "litert-lm-venv", compare.PEER_WHEEL)
         with tempfile.TemporaryDirectory(prefix="hearth-llm-") as folder:
             for model in arguments.models:
                 if arguments.first_starts:
