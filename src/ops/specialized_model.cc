@@ -100,6 +100,8 @@ class Specializer {
   }
   // To be called before run(): shapes that depend on values stay unknown and are no errors.
   void allowOpenShapes() { allowsOpenShapes_ = true; }
+  // To be called before run(): a dimension of 0 of an input is 0.
+  void allowEmptyInputs() { allowsEmptyInputs_ = true; }
   // To be called before run(), with allowOpenShapes(): the file's ranks hold for all inputs.
   void keepRanks() { keepsRanks_ = true; }
   // To be called before run(), with what is known of the inputs of a nested subgraph.
@@ -117,6 +119,13 @@ class Specializer {
     for (const uint32_t output : subgraph_.outputs)
       dimensions.push_back(states_[output].dimensions);
     return dimensions;
+  }
+
+  Status checkOutputs() const {
+    for (size_t i = 0; i < subgraph_.outputs.size(); ++i)
+      if (!states_[subgraph_.outputs[i]].isKnown)
+        return fail(ErrorCode::kUnsupported, "The shape of output {} depends on values.", i);
+    return {};
   }
 
   // Writes the result to the model.
@@ -183,12 +192,13 @@ class Specializer {
     if (!fits)
       return fail(ErrorCode::kBadData, "Input {} is {}, its shape cannot be {}.", position,
                   graph::describe(operand), graph::describeDimensions(given));
-    if (std::ranges::contains(given, 0u))
+    const bool isEmpty = std::ranges::contains(given, 0u);
+    if (isEmpty && !allowsEmptyInputs_)
       return fail(ErrorCode::kUnsupported, "Input {} has no elements.", position);
     graph::Operand sized = operand;
     sized.dimensions = given;
     sized.isRankZeroTensor = given.empty();
-    HEARTH_TRY(graph::byteSize(sized));
+    if (!isEmpty) HEARTH_TRY(graph::byteSize(sized));
     State& state = states_[subgraph_.inputs[position]];
     state.dimensions = given;
     state.isKnown = true;
@@ -513,6 +523,7 @@ class Specializer {
   std::vector<FollowedTensor> followed_;  // by operand; empty without `before_`
   std::deque<std::pair<uint32_t, FollowedConstant>> replaced_;  // by operation
   bool allowsOpenShapes_ = false;
+  bool allowsEmptyInputs_ = false;
   bool keepsRanks_ = false;
   std::deque<graph::Operand> unranked_;  // in place of operands of rank 0
 };
@@ -609,21 +620,32 @@ Result<std::shared_ptr<const graph::Model>> resize(const graph::Model& model,
   return validated(std::move(made), model);
 }
 
-Result<std::shared_ptr<const graph::Model>> inferAgain(const graph::Model& model,
-                                                       std::span<const Dimensions> inputs) {
+namespace {
+
+// The model without the shapes of the file, and those of all its inputs in `inputs`, to which those
+// of the states are added.
+Result<graph::Model> withInputs(const graph::Model& model, std::vector<Dimensions>* inputs) {
   const graph::Subgraph& main = model.main();
-  if (inputs.size() > main.inputs.size())
+  if (inputs->size() > main.inputs.size())
     return fail(ErrorCode::kBadData, "There are shapes of {} inputs, the model has {}.",
-                inputs.size(), main.inputs.size());
+                inputs->size(), main.inputs.size());
   graph::Model open = withoutShapes(model, false);
   keepRanksOfLayers(model, &open);
-  std::vector<Dimensions> all(inputs.begin(), inputs.end());
   for (size_t i = 0; i < main.inputs.size(); ++i) {
     graph::Operand& input = open.main().operands[main.inputs[i]];
-    if (i >= all.size()) all.push_back(main.operands[main.inputs[i]].dimensions);
-    input.dimensions = all[i];
-    input.isRankZeroTensor = all[i].empty() && !graph::isScalar(input.type);
+    if (i >= inputs->size()) inputs->push_back(main.operands[main.inputs[i]].dimensions);
+    input.dimensions = (*inputs)[i];
+    input.isRankZeroTensor = input.dimensions.empty() && !graph::isScalar(input.type);
   }
+  return open;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const graph::Model>> inferAgain(const graph::Model& model,
+                                                       std::span<const Dimensions> inputs) {
+  std::vector<Dimensions> all(inputs.begin(), inputs.end());
+  HEARTH_ASSIGN(const graph::Model open, withInputs(model, &all));
   graph::Model made = open;
   uint32_t allowance = kMostNested;
   Specializer specializer(open, nullptr, 0, 0, true, &allowance, &made);
@@ -631,6 +653,20 @@ Result<std::shared_ptr<const graph::Model>> inferAgain(const graph::Model& model
   HEARTH_TRY(specializer.run(all));
   specializer.finish();
   return validated(std::move(made), model);
+}
+
+Result<std::vector<Dimensions>> inferOutputs(const graph::Model& model,
+                                             std::span<const Dimensions> inputs) {
+  std::vector<Dimensions> all(inputs.begin(), inputs.end());
+  HEARTH_ASSIGN(const graph::Model open, withInputs(model, &all));
+  graph::Model made = open;
+  uint32_t allowance = kMostNested;
+  Specializer specializer(open, nullptr, 0, 0, true, &allowance, &made);
+  specializer.allowOpenShapes();
+  specializer.allowEmptyInputs();
+  HEARTH_TRY(specializer.run(all));
+  HEARTH_TRY(specializer.checkOutputs());
+  return specializer.outputDimensions();
 }
 
 }  // namespace hearth::ops

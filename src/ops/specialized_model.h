@@ -70,4 +70,10 @@ Result<std::shared_ptr<const graph::Model>> resize(const graph::Model& model,
 Result<std::shared_ptr<const graph::Model>> inferAgain(const graph::Model& model,
                                                        std::span<const graph::Dimensions> inputs);
 
+// The dimensions of the outputs that the model of inferAgain() has, where inputs may have no
+// elements: a dimension of 0 is 0. Errors: those of inferAgain(); kUnsupported also where a shape
+// depends on values.
+Result<std::vector<graph::Dimensions>> inferOutputs(const graph::Model& model,
+                                                    std::span<const graph::Dimensions> inputs);
+
 }  // namespace hearth::ops

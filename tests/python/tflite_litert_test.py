@@ -62,6 +62,12 @@ class LiteRTTest(unittest.TestCase):
         self.assertEqual(len(self.theirs["strings"]), 5)
         self.assertEqual(self.ours["strings"], self.theirs["strings"])
 
+    def testOtherShapesAreTakenAlike(self):
+        self.assertEqual(len(self.theirs["shapes"]), 20)
+        for case, known in self.theirs["shapes"].items():
+            with self.subTest(case):
+                self.assertEqual(self.ours["shapes"][case], known)
+
     def testMistakesRaiseAlike(self):
         self.assertEqual(len(self.ours["mistakes"]), len(self.theirs["mistakes"]))
         for place, (mine, known) in enumerate(zip(self.ours["mistakes"], self.theirs["mistakes"])):

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program written for LiteRT's interpreter, which tflite_litert_test.py runs in LiteRT and in Hearth.
 
-usage: tflite_session.py STRINGS MODEL...       prints what the interpreter says of each model as JSON, and what the
-                                                model of strings_model.py computes
+usage: tflite_session.py STRINGS MODEL...       prints what the interpreter says of each model as JSON, what the model
+                                                of strings_model.py computes, and which shapes inputs can get
 """
 
 import hashlib
 import json
+import pathlib
 import sys
 
 import numpy as np
@@ -130,10 +131,43 @@ def strings(path):
     return [[value.dtype.name, list(value.shape), [str(each) for each in value.ravel().tolist()]] for value in results]
 
 
+# By model: shapes that its inputs get, of other ranks and without elements.
+RESIZED = {
+    "squared-difference-broadcast-int8": [[[3, 1], [4]], [[2, 3, 1], [2, 3, 4]], [[0, 1], [0, 4]], [[3, 1], [2, 0, 4]]],
+    "activation-gelu-int8": [[[48]], [[1, 3, 16]], [[0, 16]], [[]]],
+    "dense-aiedge-dynamic4-blocks": [[[1, 2, 64]], [[128]], [[0, 64]]],
+    "conv-3x3-same-open-batch-dynamic": [[[0, 12, 12, 4]], [[12, 12, 4]]],
+    "cumsum-exclusive-reverse-float32": [[[2, 5]], [[2, 0, 3]]],
+    "top-k-int16x8": [[[3, 2, 10]], [[10]]],
+    "layer-norm-int8": [[[4, 8]]],
+    "average-pool-3x3-same-int8": [[[0, 9, 8, 5]]],
+    "matrix-set-diag-float32": [[[3], [3, 4]]],
+}
+
+
+def resized(path, shapes):
+    """The shapes of inputs and outputs after a run; "refused" if there cannot be one."""
+    interpreter = Interpreter(path)
+    for detail, shape in zip(interpreter.get_input_details(), shapes):
+        interpreter.resize_tensor_input(detail["index"], shape)
+    try:
+        interpreter.allocate_tensors()
+        for detail in interpreter.get_input_details():
+            interpreter.set_tensor(detail["index"], np.ones(detail["shape"], detail["dtype"]))
+        interpreter.invoke()
+    except RuntimeError:
+        return "refused"
+    return [[list(map(int, detail["shape"])), list(interpreter.get_tensor(detail["index"]).shape)]
+            for detail in interpreter.get_input_details() + interpreter.get_output_details()]
+
+
 def main():
     stringModel, *models = sys.argv[1:]
     print(json.dumps({"models": {path: described(path) for path in models}, "mistakes": mistakes(models[0]),
-                      "strings": strings(stringModel)}))
+                      "strings": strings(stringModel),
+                      "shapes": {f"{name} {shapes}": resized(path, shapes)
+                                 for path in models for name in [pathlib.Path(path).stem]
+                                 for shapes in RESIZED.get(name, [])}}))
 
 
 if __name__ == "__main__":

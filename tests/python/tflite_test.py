@@ -322,13 +322,62 @@ class InterpreterTest(unittest.TestCase):
         runner = interpreter.get_signature_runner()
         np.testing.assert_array_equal(runner(image=images)["probabilities"], scores)
         interpreter.resize_tensor_input(detail["index"], [1, 28, 28])
-        with self.assertRaisesRegex(RuntimeError, "dimension"):
+        with self.assertRaisesRegex(RuntimeError, "has the shape .1,28,28., its rank must be 4"):
             interpreter.allocate_tensors()
         with self.assertRaisesRegex(RuntimeError, "not ready"):
             interpreter.invoke()
         interpreter.resize_tensor_input(detail["index"], [1, 28, 28, 1])
         interpreter.allocate_tensors()
         interpreter.invoke()
+
+    def testRanksChange(self):
+        random = np.random.default_rng(9)
+        for path, shapes in ((STORED / "activation-gelu-int8.tflite", [[3, 16], [48], [2, 2, 3, 4], [3, 16]]),
+                             (STORED / "dense-aiedge-dynamic4-blocks.tflite", [[2, 64], [1, 2, 64], [128]])):
+            interpreter = Interpreter(model_path=str(path), num_threads=1)
+            detail, = interpreter.get_input_details()
+            last = interpreter.get_output_details()[0]["index"]
+            values = random.standard_normal(shapes[0]).astype(np.float32)
+            results = []
+            for shape in shapes:
+                interpreter.resize_tensor_input(detail["index"], shape)
+                self.assertEqual(interpreter.get_input_details()[0]["shape"].tolist(), shape)
+                interpreter.allocate_tensors()
+                interpreter.set_tensor(detail["index"], values.reshape(shape))
+                interpreter.invoke()
+                results.append(interpreter.get_tensor(last))
+                self.assertEqual(results[-1].shape, tuple(interpreter.get_output_details()[0]["shape"]))
+            for result in results:
+                np.testing.assert_array_equal(result.ravel(), results[0].ravel())
+
+    def testInputsThatKeepTheirShapeKeepTheirValue(self):
+        interpreter = self.allocated(STORED / "squared-difference-broadcast-int8.tflite")
+        first, second = interpreter.get_input_details()
+        x = np.random.default_rng(4).random(second["shape"], np.float32)
+        interpreter.set_tensor(second["index"], x)
+        interpreter.resize_tensor_input(first["index"], [1])
+        interpreter.allocate_tensors()
+        np.testing.assert_array_equal(interpreter.get_tensor(second["index"]), x)
+
+    def testInputsMayHaveNoElements(self):
+        interpreter = Interpreter(model_path=str(OPEN_BATCH))
+        detail, = interpreter.get_input_details()
+        result, = interpreter.get_output_details()
+        execution = hearth.Model(OPEN_BATCH).compile(threads=1).create_execution()
+        for batch in (0, 2, 0, 1):
+            interpreter.resize_tensor_input(detail["index"], [batch, 12, 12, 4], strict=True)
+            interpreter.allocate_tensors()
+            x = np.ones((batch, 12, 12, 4), np.float32)
+            interpreter.set_tensor(detail["index"], x)
+            interpreter.invoke()
+            got = interpreter.get_tensor(result["index"])
+            self.assertEqual(got.shape, (batch, 12, 12, 8))
+            if batch:
+                np.testing.assert_array_equal(got, execution.run(x)[hearth.Model(OPEN_BATCH).compile().outputs[0].name])
+        runner = interpreter.get_signature_runner()
+        name, = interpreter.get_signature_list()["serving_default"]["inputs"]
+        got, = runner(**{name: np.ones((0, 12, 12, 4), np.float32)}).values()
+        self.assertEqual(got.shape, (0, 12, 12, 8))
 
     def testShapesOfOutputsAreKnownBeforeARun(self):
         interpreter = Interpreter(model_path=OPEN_SIZE)

@@ -56,6 +56,7 @@ Shapes shapesOfFile(const tflite::ImportedGraph& graph) {
 
 std::vector<std::optional<graph::Dimensions>> CompiledSubgraph::outputShapes(
     const Shapes& inputs) const {
+  if (execution == nullptr) return emptyOutputs;
   std::vector<std::optional<graph::Dimensions>> found;
   const auto read = [&](const graph::Subgraph& main) {
     found.clear();
@@ -113,11 +114,33 @@ bool SubgraphCompiler::allows(const Shapes& shapes) const {
   return true;
 }
 
-Result<tflite::ImportedGraph> SubgraphCompiler::resized(const Shapes& shapes) {
-  if (!open_) {
-    HEARTH_ASSIGN(
-        open_, file_->importSubgraph(subgraph_, tflite::Shapes::kOpen, plan_ ? &*plan_ : nullptr));
+Status SubgraphCompiler::open() {
+  if (open_) return {};
+  HEARTH_ASSIGN(open_,
+                file_->importSubgraph(subgraph_, tflite::Shapes::kOpen, plan_ ? &*plan_ : nullptr));
+  return {};
+}
+
+Result<std::shared_ptr<const CompiledSubgraph>> SubgraphCompiler::withoutElements(
+    const Shapes& shapes) {
+  HEARTH_TRY(open());
+  HEARTH_ASSIGN(const Shapes outputs, ops::inferOutputs(*open_->model, shapes));
+  auto made = std::make_shared<CompiledSubgraph>();
+  // Behind the clients' outputs are those of states, which stay as they are.
+  for (size_t i = 0; i < open_->outputs.size(); ++i) {
+    if (!std::ranges::contains(outputs[i], 0u))
+      return fail(
+          ErrorCode::kUnsupported,
+          "The output \"{}\" has the shape {} though an input has no elements, which is not "
+          "supported; give each input one element or more.",
+          open_->outputs[i].name, graph::describeDimensions(outputs[i]));
+    made->emptyOutputs.emplace_back(outputs[i]);
   }
+  return made;
+}
+
+Result<tflite::ImportedGraph> SubgraphCompiler::resized(const Shapes& shapes) {
+  HEARTH_TRY(open());
   tflite::ImportedGraph graph = *open_;
   const Status followed = tflite::followShapes(shapes, &graph);
   if (followed) return graph;
@@ -167,6 +190,10 @@ Result<std::shared_ptr<const CompiledSubgraph>> SubgraphCompiler::compileModel(
 Result<std::shared_ptr<const CompiledSubgraph>> SubgraphCompiler::compile(
     const Shapes& shapes, const delegate::DelegateOptions& options) {
   if (!declared_) return std::unexpected(declared_.error());
+  const auto isEmpty = [](const graph::Dimensions& shape) {
+    return std::ranges::contains(shape, 0u);
+  };
+  if (std::ranges::any_of(shapes, isEmpty)) return withoutElements(shapes);
   if (allows(shapes)) {
     if (forDeclared_ == nullptr) {
       HEARTH_ASSIGN(forDeclared_, compileModel(*declared_, shapes, true, options));

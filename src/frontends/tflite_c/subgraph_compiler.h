@@ -15,11 +15,13 @@
 
 namespace hearth::tflite_c {
 
-// A subgraph compiled for shapes of its inputs.
+// A subgraph compiled for shapes of its inputs. Where inputs have no elements and so none of the
+// outputs has, nothing runs: there is no model and no execution, only the outputs' shapes.
 struct CompiledSubgraph {
   std::shared_ptr<const graph::Model> model;
   bool hasUnknownInputs = false;  // each run tells their shapes
   std::shared_ptr<runtime::Execution> execution;
+  std::vector<std::optional<graph::Dimensions>> emptyOutputs;  // without `execution`
 
   // Of the outputs for these shapes of inputs; empty for one that depends on values.
   std::vector<std::optional<graph::Dimensions>> outputShapes(
@@ -45,8 +47,9 @@ class SubgraphCompiler {
 
   // One shape for each input. Where the file has others, constants that hold a shape follow as in
   // hearth_compile_options; where they cannot, all shapes are inferred from the inputs as
-  // TensorFlow Lite does. Errors: that of `declared`; kUnsupported for what no device runs;
-  // kBadData or kUnsupported for shapes that an operation cannot have.
+  // TensorFlow Lite does. Where inputs have no elements, all outputs must have none. Errors: that
+  // of `declared`; kUnsupported for what no device runs; kBadData or kUnsupported for shapes that
+  // an operation cannot have.
   Result<std::shared_ptr<const CompiledSubgraph>> compile(
       const std::vector<graph::Dimensions>& shapes, const delegate::DelegateOptions& options);
 
@@ -54,6 +57,10 @@ class SubgraphCompiler {
   using Compiled = std::shared_ptr<const CompiledSubgraph>;
 
   bool allows(const std::vector<graph::Dimensions>& shapes) const;
+  // Imports `open_`.
+  Status open();
+  // For shapes of which some have no elements.
+  Result<Compiled> withoutElements(const std::vector<graph::Dimensions>& shapes);
   Result<tflite::ImportedGraph> resized(const std::vector<graph::Dimensions>& shapes);
   Result<Compiled> compileModel(const tflite::ImportedGraph& graph,
                                 const std::vector<graph::Dimensions>& shapes, bool isDeclared,

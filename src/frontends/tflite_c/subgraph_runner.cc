@@ -163,6 +163,7 @@ Result<void*> SubgraphRunner::memoryFor(Place* place, uint64_t bytes) {
 }
 
 Status SubgraphRunner::bindInput(size_t position) {
+  if (compiled_->execution == nullptr) return {};
   Place& place = inputs_[position];
   hal::Argument argument = argumentAt(place.tensor->data, place.tensor->bytes);
   if (compiled_->hasUnknownInputs) {
@@ -187,6 +188,7 @@ Status SubgraphRunner::placeInput(size_t position) {
 }
 
 Status SubgraphRunner::bindOutput(size_t position, uint64_t bytes) {
+  if (compiled_->execution == nullptr) return {};
   Place& place = outputs_[position];
   return compiled_->execution->setOutput(position, argumentAt(place.bound, bytes));
 }
@@ -233,7 +235,7 @@ Status SubgraphRunner::allocate(const delegate::DelegateOptions& options) {
   if (isReady_) return {};
   const std::vector<graph::Dimensions> shapes = inputShapes();
   HEARTH_ASSIGN(compiled_, compiler_.compile(shapes, options));
-  HEARTH_TRY(compiled_->execution->resetState());
+  if (compiled_->execution != nullptr) HEARTH_TRY(compiled_->execution->resetState());
   for (size_t i = 0; i < inputs_.size(); ++i) HEARTH_TRY(placeInput(i));
   hasDynamicOutputs_ = false;
   const std::vector<std::optional<graph::Dimensions>> outputs = compiled_->outputShapes(shapes);
@@ -295,6 +297,7 @@ Status SubgraphRunner::giveStrings() {
 Status SubgraphRunner::invoke() {
   if (!isReady_) [[unlikely]]
     return fail(ErrorCode::kBadState, "Invoke called on model that is not ready.");
+  if (compiled_->execution == nullptr) return {};
   if (!hasStrings_) [[likely]]
     return compute();
   HEARTH_TRY(takeStrings());
@@ -315,7 +318,7 @@ Status SubgraphRunner::compute() {
 }
 
 Status SubgraphRunner::resetVariables() {
-  if (compiled_ == nullptr) return {};
+  if (compiled_ == nullptr || compiled_->execution == nullptr) return {};
   return compiled_->execution->resetState();
 }
 

@@ -107,6 +107,11 @@ class Graph:
         self._resized[index] = shape
         self._is_ready = False
 
+    def takes_shapes(self):
+        """Whether hearth.Model takes the shapes that were set: with the file's rank, and elements."""
+        return all(len(shape) == len(self.tensor(index).shape) and 0 not in shape
+                   for index, shape in self._resized.items())
+
     def allocate(self):
         self._ensure_no_views()
         if self._is_ready:

@@ -69,12 +69,8 @@ class Interpreter:
                           "which takes memory and time. It is meant for debugging.", stacklevel=2)
         self._graphs = {}
         self._kinds = None
-        self._program = None
-        if others:
-            from . import _delegated  # few programs need it
-
-            self._program = _delegated.Program(self._file, model_path, model_content, others, self._options,
-                                               self._preserves_all)
+        self._source = model_path, model_content
+        self._program = self._made_program(others) if others else None
         self._interpreter = self._graph(0)
 
     def __del__(self):
@@ -107,7 +103,7 @@ class Interpreter:
     def resize_tensor_input(self, input_index, tensor_size, strict=False):
         """Sets the shape of an input; allocate_tensors() has to follow. `strict` allows only dimensions
         that are -1 in the tensor's shape_signature to change."""
-        self._interpreter.resize(input_index, tensor_size, strict)
+        self._resize(0, input_index, tensor_size, strict)
 
     def reset_all_variables(self):
         """Sets variable tensors to their initial values."""
@@ -206,6 +202,25 @@ class Interpreter:
         """A list of dictionaries that describe the operators of the first subgraph."""
         return [self._get_op_details(index) for index in range(self._file.subgraphs[0].operator_count)]
 
+    def _made_program(self, delegates):
+        from . import _program  # few interpreters need it
+
+        return _program.Program(self._file, *self._source, delegates, self._options, self._preserves_all)
+
+    def _resize(self, subgraph_index, tensor_index, shape, strict):
+        graph = self._graph(subgraph_index)
+        graph.resize(tensor_index, shape, strict)
+        if graph.takes_shapes():
+            return
+        # From now on: such programs often come back to a shape.
+        if self._program is None:
+            self._program = self._made_program([])
+        other = self._program.graph(subgraph_index, self._preserves_all and subgraph_index == 0)
+        other.take_over(graph)
+        self._graphs[subgraph_index] = other
+        if subgraph_index == 0:
+            self._interpreter = other
+
     def _graph(self, index):
         if index not in self._graphs:
             preserves_all = self._preserves_all and index == 0
@@ -250,7 +265,6 @@ class SignatureRunner:
         self._signature = interpreter._file.signatures.get(signature_key)
         if self._signature is None:
             raise ValueError(f'Invalid signature_key provided: "{signature_key}".')
-        self._graph = interpreter._graph(self._signature.subgraph)
 
     def __call__(self, **inputs):
         names = self._signature.inputs
@@ -263,12 +277,13 @@ class SignatureRunner:
                 raise ValueError(f"Invalid Input name ({name}) for SignatureDef")
             arrays[names[name]] = np.asarray(value)
         for index, array in arrays.items():
-            self._graph.resize(index, array.shape)
-        self._graph.allocate()
+            self._interpreter._resize(self._signature.subgraph, index, array.shape, False)
+        graph = self._interpreter._graph(self._signature.subgraph)
+        graph.allocate()
         for index, array in arrays.items():
-            self._graph.set(index, array)
-        self._graph.invoke()
-        return {name: self._graph.get(index) for name, index in sorted(self._signature.outputs.items())}
+            graph.set(index, array)
+        graph.invoke()
+        return {name: graph.get(index) for name, index in sorted(self._signature.outputs.items())}
 
     def get_input_details(self):
         """{name: dictionary that describes the input}"""

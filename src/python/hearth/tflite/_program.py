@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models whose graphs delegates of the program may take: run through TensorFlow Lite's C interface, which
-shows delegates what they expect, in place of hearth.Model."""
+"""Models that are run through TensorFlow Lite's C interface in place of hearth.Model: it shows delegates of
+the program what they expect, and takes shapes of any rank and without elements. Results are the same."""
 
 import os
 
@@ -11,7 +11,7 @@ from ._graph import Graph
 
 
 class Program:
-    """A model with its delegates, which it keeps. RuntimeError where one of them fails."""
+    """A model with the delegates of the program, which it keeps. RuntimeError where one of them fails."""
 
     def __init__(self, file, path, content, delegates, options, preserves_all):
         self._file = file
@@ -24,16 +24,17 @@ class Program:
             self._interpreter.apply_delegate(delegate._get_native_delegate_pointer(), delegate)
 
     def graph(self, index, preserves_all):
-        return DelegatedGraph(self._file, index, self._interpreter, preserves_all)
+        return ProgramGraph(self._file, index, self._interpreter, preserves_all)
 
 
-class DelegatedGraph(Graph):
-    """A subgraph of such a model. Its arrays lie in the memory that delegates see."""
+class ProgramGraph(Graph):
+    """A subgraph of such a model. Its arrays lie in the memory of the C interface's tensors."""
 
     def __init__(self, file, index, interpreter, preserves_all):
         super().__init__(file, None, index, {}, preserves_all)
         self._interpreter = interpreter
         self._runner = None
+        self._values = {}
         # Of another subgraph than the first: what its signature calls tensors.
         self._names = {}
 
@@ -46,6 +47,15 @@ class DelegatedGraph(Graph):
         for names in (signature.outputs, signature.inputs):
             self._names.update({tensor: name for name, tensor in names.items()})
         return _hearth.ProgramSubgraph(self._interpreter, key)
+
+    def takes_shapes(self):
+        return True
+
+    def take_over(self, graph):
+        """Has the shapes of another graph of this subgraph, and the values of its inputs at allocate()."""
+        self._resized = graph._resized
+        self._asked = graph._asked
+        self._values = {index: graph._arrays[index] for index in self.inputs if index in graph._arrays}
 
     def _place(self, index):
         return index, self._names.get(index, "")
@@ -70,9 +80,17 @@ class DelegatedGraph(Graph):
                 self._arrays[index] = texts[index]
             else:
                 self._arrays[index] = np.full(shape, b"", object)
+            self._keep_value(index)
+        self._values = {}
         self._find_outputs()
         self._has_open_outputs = any(index not in self._arrays for index in self._output_tensors)
         self._is_ready = True
+
+    def _keep_value(self, index):
+        """Gives an input whose shape is the same what it had before take_over()."""
+        value = self._values.get(index)
+        if value is not None and value.shape == self._arrays[index].shape:
+            np.copyto(self._arrays[index], value)
 
     def _find_outputs(self):
         """Takes the arrays of outputs that have memory now."""
