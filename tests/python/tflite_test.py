@@ -162,6 +162,16 @@ class InterpreterTest(unittest.TestCase):
         interpreter.allocate_tensors()
         self.assertIs(interpreter._interpreter._compilation, prepared)
 
+    def testTheImportLeavesOutWhatTakesLong(self):
+        script = ("import sys, numpy; known = set(sys.modules); import hearth.tflite; "
+                  "print(*set(sys.modules) - known)")
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
+                              env={**os.environ, "PYTHONPATH": str(PACKAGE)})
+        imported = set(done.stdout.split())
+        self.assertIn("hearth._hearth", imported)
+        self.assertEqual(imported & {"importlib.abc", "importlib.resources", "importlib.util", "json", "pathlib",
+                                     "tempfile"}, set())
+
     def testMistakesAreTheKnownExceptions(self):
         fresh = Interpreter(model_path=DIGITS)
         interpreter = self.allocated()

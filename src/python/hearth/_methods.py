@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods in Python of the classes of the library's module."""
 
-import json
 import operator
 
 from ._hearth import Compilation, Device, Execution, Run, Statistics, Tensor
 from ._options import seconds
+from ._text import parsed
 from .errors import InvalidArgument
 
 
@@ -28,7 +28,7 @@ class _Compilation:
     @property
     def start_report(self):
         """How the compilation started, as `hearth bench --json` has it."""
-        return json.loads(self._start_report_json())
+        return parsed(self._start_report_json())
 
     def close(self):
         """Frees it, once no execution of it is left."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models. What Python can do is done here and not in the library's module: see interpreter_lock.h."""
 
-import json
 import os
 
 from . import _hearth, _options
+from ._text import parsed
 from .errors import BadState, InvalidArgument, NotFound
 
 
@@ -29,13 +29,13 @@ class Model(_hearth.Model):
 
     def inspect(self, shapes=None):
         """What `hearth inspect --json` says, with other shapes of the inputs as compile() takes them."""
-        return json.loads(self._inspect(**_options.native({"shapes": shapes})))
+        return parsed(self._inspect(**_options.native({"shapes": shapes})))
 
     @property
     def metadata(self):
         """What the file says about itself: name, description, author, license, inputs, outputs and
         the files packed behind the model. docs/cli.md describes the keys."""
-        return json.loads(self._metadata())
+        return parsed(self._metadata())
 
     def labels(self, output=0, locale=None):
         """The labels that the metadata has for an output, by its place or its name there, in a
@@ -67,7 +67,7 @@ class Model(_hearth.Model):
     @_options.shown
     def explain_start(self, signature=None, **options):
         """How compile() would start now."""
-        return json.loads(self._explain_start(signature or "", **_options.native(options)))
+        return parsed(self._explain_start(signature or "", **_options.native(options)))
 
     def _named(self, compilation, signature, options):
         compilation._source = (self, signature, options)
@@ -95,7 +95,7 @@ class Model(_hearth.Model):
             name += f" part {self._source[1]!r}"
         try:
             count = len(self.signatures)
-            first = json.loads(self._describe_signature())
+            first = parsed(self._describe_signature())
         except BadState:
             return f"<hearth.Model {name}, closed>"
         text = f"{count} signature{'' if count == 1 else 's'}"
@@ -114,4 +114,4 @@ def _shape(dimensions):
 
 def describe_container(path):
     """What `hearth inspect --json` says of a .task or .litertlm file."""
-    return json.loads(_hearth._describe_container(os.fsdecode(path)))
+    return parsed(_hearth._describe_container(os.fsdecode(path)))

@@ -2,9 +2,7 @@
 """Answers imports of TensorFlow Lite's packages with the modules here."""
 
 import importlib
-import importlib.abc
 import importlib.machinery
-import importlib.util
 import sys
 
 # Modules that are answered: the module here, and the names that it has there; None stands for all.
@@ -32,7 +30,10 @@ _TENSORFLOW = {
 _PACKAGES = {name.rpartition(".")[0] for name in (*_MODULES, *_TENSORFLOW)}
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Finder:
+    """A finder and loader of modules. It needs none of the base classes in importlib.abc, which imports a
+    dozen modules."""
+
     def __init__(self, modules, paths):
         self._modules = modules
         self._paths = paths
@@ -79,6 +80,8 @@ def _of_tensorflow(module, name):
 def install():
     """Answers imports of tflite_runtime.interpreter, ai_edge_litert.interpreter and, unless TensorFlow
     is installed, tensorflow.lite from now on, in this process."""
+    import importlib.util  # not needed by those who import the interpreter from here
+
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
     modules = dict(_MODULES)
