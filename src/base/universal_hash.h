@@ -11,45 +11,44 @@
 
 namespace hearth::base {
 
-// A universal hash under a secret key, several times as fast as SHA-256. Over pieces of 8 KiB one
-// of these is computed several times, with keys that are shifts of one another; the tag is the
-// beginning of SHA-256 over the results and the length:
-// - NH, the first layer of UMAC (RFC 4418), four times,
-// - CLNH, its form with products of polynomials over GF(2) (Lemire and Kaser's CLHASH), twice.
+// A universal hash under a secret key, several times as fast as SHA-256, and the same function on
+// every processor, so that machines which share a store know each other's tags. Over pieces of
+// 8 KiB CLNH, a sum of products of polynomials over GF(2) (Lemire and Kaser's CLHASH), is computed
+// twice, with keys that are shifts of one another; the tag is the beginning of SHA-256 over the
+// results and the length.
 // For somebody who knows neither the key nor any tag, two messages have the same tag with a
 // probability of about 2^-128. Who knows the key can make such messages at will, so tags are
 // compared only where the key is private. Threads may share an object.
 //
-// OpenSSL's GMAC is as fast as NH, but it brings along all of libcrypto, whose symbols a process
-// takes longer to look up than a start from the store takes.
+// OpenSSL's GMAC brings along all of libcrypto, whose symbols a process takes longer to look up
+// than a start from the store takes.
 class UniversalHash {
  public:
   using Key = std::array<uint8_t, 16>;
   using Tag = std::array<uint8_t, 16>;
 
-  // The first two give the same tags. Measured with bytes in the cache of a processor that has all,
-  // in GB/s: 48, 20 and 12, where SHA-256 has 1.9.
+  // How the products are computed; all give the same tags. The first two have 48 and 20 GB/s where
+  // SHA-256 has 1.9, measured with bytes in the cache of a processor that has both.
   enum class Kind : uint8_t {
-    kWideClnh,  // with VPCLMULQDQ and AVX-512
-    kClnh,      // with PCLMULQDQ
-    kNh,
+    kWide,      // four at a time, with VPCLMULQDQ and AVX-512
+    kWhole,     // with PCLMULQDQ, or PMULL on ARM64
+    kNarrow,    // of products of bytes, with NEON
+    kPortable,  // of integer products
   };
   // Those that the processor has, the fastest first.
   static std::vector<Kind> kinds();
 
-  // Of the fastest kind: processors with and without PCLMULQDQ make different tags.
+  // Of the fastest kind.
   explicit UniversalHash(const Key& key) : UniversalHash(key, kinds().front()) {}
   UniversalHash(const Key& key, Kind kind);
   Tag of(std::span<const uint8_t> bytes) const;
 
  private:
   static constexpr size_t kPiece = 8192;
-  static constexpr size_t kMostPasses = 4;
-  // By how many bytes the keys of two passes are shifted: so that those of each begin where a cache
-  // line does.
+  // By how many bytes the keys of the second pass are shifted: those of both passes begin where a
+  // cache line does.
   static constexpr size_t kShift = 64;
-  // NH has a key for each half of a piece.
-  using Keys = std::array<uint8_t, kPiece + 2 * (kMostPasses - 1) * kShift>;
+  using Keys = std::array<uint8_t, kPiece + kShift>;
 
   void add(Sha256& hash, const uint8_t* piece) const;
 
