@@ -17,6 +17,7 @@
 #include "cache/object/object_file.h"
 #include "tools/cache_report.h"
 #include "tools/commands.h"
+#include "tools/packing_target.h"
 #include "tools/text_table.h"
 
 namespace hearth::tools {
@@ -370,8 +371,9 @@ Outcome<void> cacheCommand(const CacheOptions& options) {
     case CacheAction::kStat:
       return stat(options);
     case CacheAction::kExplain:
-    case CacheAction::kWarm:
       return cacheModelCommand(options);
+    case CacheAction::kWarm:
+      return options.targets.empty() ? cacheModelCommand(options) : cacheWarmForTargets(options);
     case CacheAction::kVerify:
       return verify(options);
     case CacheAction::kPrune:

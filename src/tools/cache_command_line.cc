@@ -7,6 +7,7 @@
 #include "tools/duration.h"
 #include "tools/input_shapes.h"
 #include "tools/load_model.h"
+#include "tools/packing_target.h"
 
 namespace hearth::tools {
 
@@ -67,6 +68,20 @@ CLI::App* addCacheCommand(CLI::App* app, CacheOptions* options) {
   warm->add_option("--threads", options->threads, "Threads that pack (HEARTH_THREADS)")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
+  std::string targetList;
+  for (const std::string& name : packingTargetNames())
+    targetList += (targetList.empty() ? " " : ", ") + name;
+  CLI::Option* const targets =
+      warm->add_option("--for", options->targets,
+                       "Pack for other processors, under qemu-user:" + targetList)
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->check(CLI::IsMember(packingTargetNames()).description(""))
+          ->type_name("NAME,...");
+  warm->add_option("--program", options->program,
+                   "With --for: the hearth command of the other architecture (this one)")
+      ->needs(targets)
+      ->type_name("FILE");
   CLI::App* const verify =
       add("verify", "Read and check every byte, and remove what is wrong", CacheAction::kVerify);
   addBundle(verify);

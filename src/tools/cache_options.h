@@ -24,6 +24,8 @@ struct CacheOptions {
   std::string device;                // explain, warm
   std::vector<std::string> shapes;   // explain, warm: NAME=N,N,… of inputs
   uint32_t threads = 0;              // warm
+  std::vector<std::string> targets;  // warm: packingTargetNames() in place of this processor
+  std::string program;               // warm with targets: the hearth command to run; empty = this
   std::optional<uint64_t> maxBytes;  // prune
   std::optional<std::chrono::seconds> olderThan;  // prune
   std::vector<std::string> plans;                 // remove: keys, beginnings of keys, or models

@@ -344,6 +344,8 @@ int runMain(int argc, char** argv) {
   CLI::App* cacheApp = addCacheCommand(&app, &cache);
   for (const char* name : {"explain", "warm"})
     addCustomOperators(cacheApp->get_subcommand(name), &customOperators);
+  // These are libraries of one architecture.
+  cacheApp->get_subcommand("warm")->get_option("--for")->excludes("--custom-operators");
 
   PrefixesOptions prefixes;
   CLI::App* const prefixesApp = addCachePrefixesCommand(cacheApp, &prefixes);

@@ -5,11 +5,12 @@ import os
 import pathlib
 import shutil
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from command import CommandTest, DataTest
+from command import CommandTest, DataTest, HEARTH
 
 MODELS = ("mobilenet_v1_0.25_128_quant", "person_detect")
 
@@ -58,6 +59,75 @@ class EmptyStoreTest(CommandTest):
         for command in ("ls", "verify"):
             self.refuse(1, "cache", command, "--weight-cache", self.folder / "none")
             self.refuse(1, "cache", command, "--weight-cache", self.store)
+
+
+class WarmForTest(DataTest):
+    """Packing for other processors. In place of qemu stands a script that makes the packings those of
+    another processor by its name."""
+
+    def setUp(self):
+        super().setUp()
+        self.store = self.folder / "store"
+        emulators = self.folder / "bin"
+        emulators.mkdir()
+        for architecture in ("aarch64", "x86_64"):
+            emulator = emulators / f"qemu-{architecture}"
+            emulator.write_text('#!/bin/sh\n[ "$1" = -cpu ] || exit 9\nexport HEARTH_PACKING_SALT=$2\n'
+                                'shift 2\nexec "$@"\n')
+            emulator.chmod(0o755)
+        self.environment = {**os.environ, "HEARTH_STORE": str(self.store),
+                            "PATH": f"{emulators}:{os.environ['PATH']}"}
+
+    def state(self, processor, *arguments):
+        environment = {**self.environment, "HEARTH_PACKING_SALT": processor}
+        [start] = self.json("cache", "explain", self.model(MODELS[1]), *arguments,
+                            env=environment)["signatures"]
+        return start["state"]
+
+    def testEachTargetFindsItsOwnInOneStore(self):
+        result = self.json("cache", "warm", "--for", "arm64-dotprod,arm64-cortex-a53", "--program", HEARTH,
+                           self.model(MODELS[1]), env=self.environment)
+        self.assertEqual([target["for"] for target in result["targets"]],
+                         ["arm64-dotprod", "arm64-cortex-a53"])
+        for target in result["targets"]:
+            self.assertEqual(target["model"], str(self.model(MODELS[1])))
+            self.assertEqual([start["state"] for start in target["signatures"]], ["warm"])
+            self.assertGreater(target["signatures"][0]["packed_bytes"], 0)
+        self.assertEqual(self.state("cortex-a76"), "warm")
+        self.assertEqual(self.state("cortex-a53"), "warm")
+        self.assertNotEqual(self.state("cortex-a72"), "warm")
+
+    def testABundleIsOfOneTarget(self):
+        bundle = self.folder / "model.bundle"
+        text = self.succeed("cache", "warm", "--for", "arm64-i8mm", "--program", HEARTH, "--weight-cache",
+                            bundle, self.model(MODELS[1]), env=self.environment)
+        self.assertIn("arm64-i8mm:\n", text)
+        self.assertEqual(self.state("neoverse-v1", "--weight-cache", bundle), "warm")
+        self.assertNotEqual(self.state("cortex-a76", "--weight-cache", bundle), "warm")
+        self.assertIn("--store", self.refuse(2, "cache", "warm", "--for", "arm64-i8mm,arm64-dotprod",
+                                             "--program", HEARTH, "--weight-cache", bundle,
+                                             self.model(MODELS[1]), env=self.environment))
+
+    def testRefusesWhatItCannotPackFor(self):
+        def refuse(code, *arguments, **environment):
+            return self.refuse(code, "cache", "warm", *arguments, self.model(MODELS[1]),
+                               env={**self.environment, **environment})
+        self.assertIn("arm64-dotprod", refuse(2, "--for", "arm64-dotproduct"))
+        self.assertIn("--for", refuse(2, "--program", HEARTH))
+        self.assertIn("--custom-operators", refuse(2, "--for", "x86-64-v3", "--custom-operators", "x.so"))
+        arguments = ("--for", "arm64-dotprod", "--program", HEARTH)
+        self.assertIn("qemu-user", refuse(1, *arguments, PATH=str(self.folder)))
+        self.assertIn("exit code 3", refuse(1, *arguments, PATH=self.emulatorThatOnly("exit 3")))
+        self.assertIn("no JSON", refuse(1, "--json", *arguments, PATH=self.emulatorThatOnly("echo 1")))
+        self.assertFalse(self.store.exists())
+
+    def emulatorThatOnly(self, line):
+        """A folder with an emulator that runs a line of shell."""
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        emulator = folder / "qemu-aarch64"
+        emulator.write_text(f"#!/bin/sh\n{line}\n")
+        emulator.chmod(0o755)
+        return str(folder)
 
 
 class CacheTest(DataTest):
