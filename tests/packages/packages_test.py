@@ -27,8 +27,8 @@ import image as image_maker  # noqa: E402
 
 # The files of the checkout that the tests of debian/tests read.
 SOURCES = ("debian", "examples", "models", "tests/install")
-PACKAGES = ("hearth", "hearth-delegate", "hearth-drivers", "libhearth-dev", "libhearth0",
-            "libneuralnetworks-hearth", "libtensorflowlite-c-hearth", "python3-hearth")
+PACKAGES = ("hearth", "hearth-delegate", "hearth-driver-dev", "hearth-drivers", "libhearth-dev",
+            "libhearth0", "libneuralnetworks-hearth", "libtensorflowlite-c-hearth", "python3-hearth")
 
 
 def declaredTests():
