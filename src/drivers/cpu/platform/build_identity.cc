@@ -11,6 +11,7 @@
 #include "base/env.h"
 #include "base/immortal.h"
 #include "base/trace.h"
+#include "drivers/cpu/microkernels/portable/qd8_f32_qb4w_gemm.h"
 #include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/platform/processor_features.h"
 #include "drivers/cpu/platform/xnn_operator.h"
@@ -148,7 +149,8 @@ Result<base::Sha256Digest> packingIdentity() {
         1, 1, 1, 1, kKernel, kKernel, 1, 1, 1, 1, kOutputs, 1, 1, kOutputs, kOutputs, floats.data(),
         floatBias.data(), lowest, highest, XNN_FLAG_DEPTHWISE_CONVOLUTION, nullptr, cache, op);
   }));
-  const bool ownGemms[] = {hasAvx512Vnni(), hasAvx2(), hasAvxVnni()};
+  const bool ownGemms[] = {hasAvx512Vnni(), hasAvx2(), hasAvxVnni(),
+                           hasInt4Product(kInt4Columns, kInt4Columns)};
   recorder.hash().update(&ownGemms, sizeof ownGemms);
   const std::string salt = base::envString(base::Env::kPackingSalt);
   recorder.hash().update(salt.data(), salt.size());

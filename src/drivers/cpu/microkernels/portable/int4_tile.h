@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner kernels of Qb4Gemm: a few prepared rows times one panel. x86-64 only.
+// The inner kernels of Qb4Gemm: a few prepared rows times one panel, by instruction set.
 #pragma once
 
 #include <array>
@@ -45,7 +45,11 @@ struct Int4Tiles {
   Functions wholeSums{};
 };
 
+#if defined(__x86_64__)
 extern const Int4Tiles kVnniInt4Tiles;
 extern const Int4Tiles kAvx2Int4Tiles;
+#elif defined(__aarch64__)
+extern const Int4Tiles kNeonDotInt4Tiles;
+#endif
 
 }  // namespace hearth::cpu

@@ -2,6 +2,10 @@
 #include "drivers/cpu/microkernels/portable/qd8_f32_qb4w_gemm.h"
 
 #include <hearth_xnnpack.h>
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #include <algorithm>
 #include <cstring>
@@ -98,8 +102,6 @@ void prepareInt4Row(const Qb4Gemm& product, const int8_t* numbers, uint8_t* prep
   }
 }
 
-#if defined(__x86_64__)
-
 namespace {
 
 // How many bytes ahead of their use weights are prefetched where only one pass reads them: a page,
@@ -108,11 +110,17 @@ constexpr size_t kAhead = 4096;
 
 // The kernels for this CPU; null where there are none.
 const Int4Tiles* tilesOfThisCpu() {
+#if defined(__x86_64__)
   if (!__builtin_cpu_supports("f16c") || !__builtin_cpu_supports("fma")) return nullptr;
   if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return &kVnniInt4Tiles;
   return __builtin_cpu_supports("avx2") ? &kAvx2Int4Tiles : nullptr;
+#elif defined(__aarch64__)
+  return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ? &kNeonDotInt4Tiles : nullptr;
+#else
+  return nullptr;
+#endif
 }
 
 const Int4Tiles* chosenTiles() {
@@ -156,15 +164,5 @@ void multiplyInt4(const Qb4Gemm& product, const uint8_t* prepared,
     }
   }
 }
-
-#else
-
-bool hasInt4Product(size_t, size_t) {
-  return false;
-}
-void multiplyInt4(const Qb4Gemm&, const uint8_t*, const struct xnn_quantization_params*, size_t,
-                  size_t, size_t, float*) {}
-
-#endif
 
 }  // namespace hearth::cpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products on AVX-512 VNNI and AVX2 of 8-bit rows that are quantised while a model runs and 4-bit
-// weights with a scale for each block of inputs. No known kernel of XNNPACK is right for more than
-// one row with such weights.
+// Products on AVX-512 VNNI, AVX2 and NEON with dot product of 8-bit rows that are quantised while a
+// model runs and 4-bit weights with a scale for each block of inputs. No known kernel of XNNPACK
+// for x86-64 is right for more than one row with such weights; on ARM64 nobody has looked.
 #pragma once
 
 #include <cstddef>
