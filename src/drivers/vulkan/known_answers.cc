@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "drivers/vulkan/compilation_cache/model_cache.h"
 #include "drivers/vulkan/prepared_model.h"
 #include "drivers/vulkan/sample_models.h"
 #include "hal/interpreted_model.h"
@@ -16,6 +17,10 @@
 
 namespace hearth::vulkan {
 namespace {
+
+// The fact that names the shaders which are right.
+constexpr char kFact[] = "vulkan-gpu shaders with known answers";
+constexpr uint8_t kEndOfName = '\n';
 
 // Sums of a hundred products in another order, and functions of GPUs, which Vulkan lets be off by a
 // few bits; and a rounding to float16.
@@ -78,8 +83,47 @@ Result<bool> isRight(const OpenGpu& open, const SampleModel& sample) {
 
 }  // namespace
 
+void KnownAnswers::recall(const OpenGpu& open) {
+  if (std::exchange(hasRecalled_, true) || !openStore_) return;
+  const auto build = buildAndGpu(open.gpu->facts());
+  if (!build) return;
+  key_ = std::string(kFact) + '\0';
+  key_.append(build->begin(), build->end());
+  store_ = openStore_();
+  if (store_ == nullptr) return;
+  const auto names = store_->recall(key_).value_or(std::vector<uint8_t>());
+  for (auto first = names.begin(); first != names.end();) {
+    const auto last = std::find(first, names.end(), kEndOfName);
+    isRight_.emplace(std::string(first, last), true);
+    first = last == names.end() ? last : last + 1;
+  }
+}
+
+void KnownAnswers::remember() {
+  if (store_ == nullptr) return;
+  cache::Fact fact{key_, {}};
+  for (const auto& [shader, isGood] : isRight_) {
+    if (!isGood) continue;
+    fact.value.insert(fact.value.end(), shader.begin(), shader.end());
+    fact.value.push_back(kEndOfName);
+  }
+  store_->afterPublishing([weak = std::weak_ptr(store_), fact = std::move(fact)] {
+    if (const auto store = weak.lock()) store->remember({&fact, 1});
+  });
+}
+
+void KnownAnswers::flush() {
+  std::shared_ptr<cache::SegmentStore> store;
+  {
+    const std::lock_guard lock(mutex_);
+    store = store_;
+  }
+  if (store != nullptr) store->flush();
+}
+
 Status KnownAnswers::check(const OpenGpu& open, const std::string& shader) {
   const std::lock_guard lock(mutex_);
+  recall(open);
   auto tried = isRight_.find(shader);
   if (tried == isRight_.end()) {
     bool isGood = true;
@@ -90,6 +134,7 @@ Status KnownAnswers::check(const OpenGpu& open, const std::string& shader) {
       base::logWarn("The GPU {} computes wrongly with the shader {}, which is not used.",
                     open.gpu->facts().name, shader);
     tried = isRight_.emplace(shader, isGood).first;
+    if (isGood) remember();
   }
   if (tried->second) return {};
   return fail(ErrorCode::kUnsupported, "The GPU {} computes wrongly with the shader {}.",

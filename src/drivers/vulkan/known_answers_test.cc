@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "cache/open_store.h"
+#include "cache/testing/store_test_util.h"
 #include "drivers/vulkan/sample_models.h"
 #include "drivers/vulkan/shaders/shaders.h"
 #include "drivers/vulkan/testing/validated_device.h"
@@ -71,6 +73,26 @@ TEST_F(KnownAnswersTest, OperationsWhoseShaderIsWrongAreLeftToOtherDevices) {
   EXPECT_FALSE(supported->front().supported);
   EXPECT_NE(supported->front().reason.find("wrongly"), std::string::npos)
       << supported->front().reason;
+}
+
+TEST_F(KnownAnswersTest, LaterProcessesDoNotTryAShaderAgain) {
+  const cache::TempFolder folder(cache::TempFolder::Place::kMemory);
+  cache::StoreOptions options;
+  options.path = folder.path() / "store";
+  const auto openStore = [&] {
+    return cache::openSegmentStore(options);
+  };
+  {
+    KnownAnswers first(openStore);
+    EXPECT_TRUE(first.check(open_, "unary.f32"));
+    EXPECT_TRUE(first.check(open_, "binary.f32"));
+    first.flush();
+  }
+  breakShaders();
+  KnownAnswers second(openStore);
+  EXPECT_TRUE(second.check(open_, "unary.f32"));
+  EXPECT_TRUE(second.check(open_, "binary.f32"));
+  EXPECT_FALSE(second.check(open_, "softmax.f32"));
 }
 
 TEST_F(KnownAnswersTest, AReportNamesTheShadersThatAreNotUsed) {

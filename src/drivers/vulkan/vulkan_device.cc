@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "cache/open_store.h"
 #include "drivers/vulkan/compilation_cache/model_cache.h"
 #include "drivers/vulkan/lowering/plan_builder.h"
 #include "drivers/vulkan/prepared_model.h"
@@ -19,12 +20,18 @@
 namespace hearth::vulkan {
 namespace {
 
+// Null where the environment names no store.
+std::shared_ptr<cache::SegmentStore> openStoreOfEnvironment() {
+  const auto options = cache::StoreOptions::fromEnvironment();
+  return options ? cache::openSegmentStore(*options) : nullptr;
+}
+
 Result<OpenGpu> openGpu(const GpuOptions& options) {
   OpenGpu open;
   HEARTH_ASSIGN(open.gpu, Gpu::open(options));
   HEARTH_ASSIGN(open.pipelines, Pipelines::create(open.gpu));
   open.tensors = std::make_shared<DeviceTensors>();
-  open.answers = std::make_shared<KnownAnswers>();
+  open.answers = std::make_shared<KnownAnswers>(openStoreOfEnvironment);
   return open;
 }
 
@@ -131,6 +138,8 @@ class VulkanDevice final : public hal::Device {
     }
     return open.tensors->allocate(open.gpu, *bytes, description.dimensions);
   }
+
+  void flush() override { current().answers->flush(); }
 
  private:
   OpenGpu current() {

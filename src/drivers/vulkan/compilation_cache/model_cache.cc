@@ -25,19 +25,24 @@ Status checkFiles(const hal::Cache& cache) {
               kCacheFileCounts.data);
 }
 
-// Whose cache files this build writes for this GPU and token. The build covers the shaders.
 Result<cache::CacheOwner> ownerOf(const GpuFacts& facts, const hal::CacheToken& token) {
-  const auto build = base::buildIdOf(reinterpret_cast<const void*>(&ownerOf));
+  HEARTH_ASSIGN(const base::Sha256Digest build, buildAndGpu(facts));
+  return cache::CacheOwner{build, ::geteuid(), token};
+}
+
+}  // namespace
+
+// The build covers the shaders.
+Result<base::Sha256Digest> buildAndGpu(const GpuFacts& facts) {
+  const auto build = base::buildIdOf(reinterpret_cast<const void*>(&buildAndGpu));
   if (build.empty())
     return fail(ErrorCode::kOpFailed,
                 "The library of the GPU driver has no build identifier; link it with --build-id.");
   base::Sha256 hash;
   hash.update(build);
   hash.update(facts.identity);
-  return cache::CacheOwner{hash.finish(), ::geteuid(), token};
+  return hash.finish();
 }
-
-}  // namespace
 
 Status saveModel(const Plan& plan, std::span<const std::span<const uint8_t>> constants,
                  Pipelines& pipelines, const GpuFacts& facts, const hal::Cache& cache) {

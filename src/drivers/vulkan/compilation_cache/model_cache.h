@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/result.h"
+#include "base/sha256.h"
 #include "drivers/vulkan/compilation_cache/cached_plan.h"
 #include "drivers/vulkan/context/gpu.h"
 #include "drivers/vulkan/context/pipelines.h"
@@ -24,6 +25,10 @@ struct SavedModel {
   CachedPlan cached;
   memory::Mapping constants;  // a private copy; at least plan.constantBytes
 };
+
+// A digest of this build of the driver, the GPU, its driver and the driver's version: what is found
+// out or compiled for one is of no use to another. Error: kOpFailed without a build identifier.
+Result<base::Sha256Digest> buildAndGpu(const GpuFacts& facts);
 
 // Writes a plan whose pipelines are compiled to the cache files, and registers them with the
 // mapping manager for this build, this GPU and its driver. `constants` are ConstantBytes::pieces().
