@@ -235,6 +235,12 @@ std::optional<SampleModel> sampleModelOf(std::string_view shader) {
     builder.operation(OperationType::kDequantize,
                       {builder.input(OperandType::kTensorQuant8Asymm, rows)},
                       builder.output(type, rows));
+  } else if (name == "convert") {
+    builder.operation(
+        OperationType::kCast, {builder.input(type, rows)},
+        builder.output(type == OperandType::kTensorFloat16 ? OperandType::kTensorFloat32
+                                                           : OperandType::kTensorFloat16,
+                       rows));
   } else if (name == "resize") {
     const uint32_t width = builder.scalar(int32_t{18});
     const uint32_t height = builder.scalar(int32_t{14});

@@ -55,6 +55,14 @@ Status addCopy(LoweringContext& context, size_t elementBytes, Copy copy) {
   return context.addRow(std::move(dispatch), count);
 }
 
+Status addFill(LoweringContext& context, std::vector<uint8_t> element) {
+  const size_t bytes = element.size();
+  const TensorId value = context.addConstant(
+      bytes, [element = std::move(element)]() -> Result<std::vector<uint8_t>> { return element; });
+  const auto count = static_cast<uint32_t>(context.output(0).elementCount());
+  return addCopy(context, bytes, {value, context.outputTensor(0), {{count, 0, 1}}});
+}
+
 std::vector<int64_t> stepsOf(const graph::Dimensions& dimensions) {
   std::vector<int64_t> steps(dimensions.size());
   int64_t step = 1;

@@ -31,6 +31,9 @@ struct Copy {
 // of 1, 2 or 4 bytes, or which the device cannot store, and for more than six loops.
 Status addCopy(LoweringContext& context, size_t elementBytes, Copy copy);
 
+// Fills output 0 with this element. Errors as addCopy().
+Status addFill(LoweringContext& context, std::vector<uint8_t> element);
+
 // Row-major steps in elements.
 std::vector<int64_t> stepsOf(const graph::Dimensions& dimensions);
 

@@ -272,6 +272,47 @@ TEST_F(ExactnessTest, TensorsOfDifferentScalesAreConcatenatedAsTheReferenceDoes)
   }
 }
 
+TEST_F(ExactnessTest, TensorsArePackedAndRepeatedAsTheReferenceDoes) {
+  for (const int32_t axis : {0, 1, 2}) {
+    ModelBuilder builder;
+    const OperandType type = kTypes[1];
+    std::vector<uint32_t> tensors = {builder.scalar(axis)};
+    for (int i = 0; i < 3; ++i) tensors.push_back(builder.input(type, {5, 7}, 0.5f, 3));
+    graph::Dimensions dimensions = {5, 7};
+    dimensions.insert(dimensions.begin() + axis, 3);
+    builder.operation(OperationType::kPack, tensors, {builder.output(type, dimensions, 0.5f, 3)});
+    expectReference(builder, {bytes(5 * 7), bytes(5 * 7), bytes(5 * 7)});
+  }
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kTypes[0], {5, 1, 7}, 0.5f, 3);
+  const std::vector<int32_t> shape = {2, 5, 4, 7};
+  builder.operation(OperationType::kBroadcastTo,
+                    {input, builder.constant(OperandType::kTensorInt32, {4}, shape)},
+                    {builder.output(kTypes[0], {2, 5, 4, 7}, 0.5f, 3)});
+  expectReference(builder, {bytes(5 * 7)});
+}
+
+TEST_F(ExactnessTest, BlocksOfPaddedImagesBecomeBatchesAsTheReferenceDoes) {
+  for (const bool isNchw : {false, true}) {
+    ModelBuilder builder;
+    const auto shapeOf = [&](uint32_t batches, uint32_t height, uint32_t width) {
+      return isNchw ? graph::Dimensions{batches, 3, height, width}
+                    : graph::Dimensions{batches, height, width, 3};
+    };
+    const uint32_t input = builder.input(kTypes[0], shapeOf(2, 7, 5), 0.5f, 3);
+    const std::vector<int32_t> block = {2, 3};
+    // More rows in front than a block has, and columns that lie in the padding altogether.
+    const std::vector<int32_t> padding = {3, 2, 0, 4};
+    const uint32_t output = builder.output(kTypes[0], shapeOf(12, 6, 3), 0.5f, 3);
+    builder.operation(
+        OperationType::kSpaceToBatchNd,
+        {input, builder.constant(OperandType::kTensorInt32, {2}, block),
+         builder.constant(OperandType::kTensorInt32, {2, 2}, padding), builder.scalar(isNchw)},
+        {output});
+    expectReference(builder, {bytes(2 * 7 * 5 * 3)});
+  }
+}
+
 TEST_F(ExactnessTest, PlacesOfExtremesAreThoseOfTheReference) {
   for (const OperationType operation : {OperationType::kArgmax, OperationType::kArgmin64})
     for (const int32_t axis : {0, 1, 2}) {

@@ -128,6 +128,17 @@ Lowering findLowering(OperationType type) {
       return lowerUnary;
     case OperationType::kConcatenation:
       return lowerConcatenation;
+    case OperationType::kPack:
+      return lowerPack;
+    case OperationType::kTile:
+      return lowerTile;
+    case OperationType::kBroadcastTo:
+      return lowerBroadcast;
+    case OperationType::kSpaceToBatchNd:
+    case OperationType::kBatchToSpaceNd:
+      return lowerSpaceToBatch;
+    case OperationType::kCast:
+      return lowerCast;
     case OperationType::kPad:
     case OperationType::kPadV2:
       return lowerPad;

@@ -94,12 +94,14 @@ Status lowerBinary(LoweringContext& context);
 Status lowerUnary(LoweringContext& context);
 
 // moves.cc
+Status lowerBroadcast(LoweringContext& context);
 Status lowerConcatenation(LoweringContext& context);
+Status lowerPack(LoweringContext& context);
 Status lowerPad(LoweringContext& context);
 Status lowerReshape(LoweringContext& context);
 Status lowerSlice(LoweringContext& context);
-Status lowerSpaceToDepth(LoweringContext& context);
 Status lowerSplit(LoweringContext& context);
+Status lowerTile(LoweringContext& context);
 Status lowerTranspose(LoweringContext& context);
 
 // pooling.cc
@@ -108,12 +110,17 @@ Status lowerPool(LoweringContext& context);
 // quantization.cc
 Status lowerQuantize(LoweringContext& context);
 Status lowerDequantize(LoweringContext& context);
+Status lowerCast(LoweringContext& context);
 
 // reduction.cc
 Status lowerReduction(LoweringContext& context);
 
 // resize.cc
 Status lowerResize(LoweringContext& context);
+
+// space_moves.cc
+Status lowerSpaceToBatch(LoweringContext& context);
+Status lowerSpaceToDepth(LoweringContext& context);
 
 // softmax.cc
 Status lowerSoftmax(LoweringContext& context);

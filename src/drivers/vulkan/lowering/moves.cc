@@ -8,12 +8,11 @@
 #include "drivers/vulkan/lowering/tables.h"
 #include "ops/concatenation.h"
 #include "ops/pad.h"
-#include "ops/padding.h"
 #include "ops/reshape.h"
 #include "ops/slice.h"
-#include "ops/space_to_depth.h"
 #include "ops/split.h"
 #include "ops/transpose.h"
+#include "ops/validation.h"
 
 namespace hearth::vulkan {
 namespace {
@@ -68,19 +67,57 @@ Status lowerPad(LoweringContext& context) {
   HEARTH_ASSIGN(const ops::PadParameters p, ops::parsePad(context.operation()));
   const ops::Tensor& input = context.input(0);
   const size_t bytes = graph::elementSize(*input.operand);
-  // One element that is copied everywhere, before the input is.
-  const TensorId value =
-      context.addConstant(bytes, [value = p.value, bytes]() -> Result<std::vector<uint8_t>> {
-        return std::vector<uint8_t>(value.begin(), value.begin() + static_cast<long>(bytes));
-      });
-  const auto count = static_cast<uint32_t>(context.output(0).elementCount());
-  HEARTH_TRY(addCopy(context, bytes, {value, context.outputTensor(0), {{count, 0, 1}}}));
+  HEARTH_TRY(addFill(context, {p.value.begin(), p.value.begin() + static_cast<long>(bytes)}));
   const std::vector<int64_t> outputSteps = stepsOf(context.output(0).dimensions);
   int64_t first = 0;
   for (size_t i = 0; i < outputSteps.size(); ++i) first += p.before[i] * outputSteps[i];
   return addCopy(context, bytes,
                  {context.inputTensor(0), context.outputTensor(0),
                   loopsOver(input.dimensions, stepsOf(input.dimensions), outputSteps), 0, first});
+}
+
+Status lowerPack(LoweringContext& context) {
+  // Input 0 is the axis; the tensors follow.
+  const size_t count = context.operation().inputs.size() - 1;
+  const graph::Dimensions& dimensions = context.input(1).dimensions;
+  HEARTH_ASSIGN(const int32_t axisArgument, context.operation().scalar<int32_t>(0));
+  HEARTH_ASSIGN(const size_t axis,
+                ops::resolveAxis(context.operation(), axisArgument, dimensions.size() + 1));
+  std::vector<int64_t> outputSteps = stepsOf(context.output(0).dimensions);
+  const int64_t step = outputSteps[axis];
+  outputSteps.erase(outputSteps.begin() + static_cast<long>(axis));
+  for (size_t i = 0; i < count; ++i)
+    HEARTH_TRY(addCopy(context, graph::elementSize(*context.output(0).operand),
+                       {context.inputTensor(i + 1), context.outputTensor(0),
+                        loopsOver(dimensions, stepsOf(dimensions), outputSteps), 0,
+                        static_cast<int64_t>(i) * step}));
+  return {};
+}
+
+Status lowerTile(LoweringContext& context) {
+  const graph::Dimensions& input = context.input(0).dimensions;
+  const graph::Dimensions& output = context.output(0).dimensions;
+  const std::vector<int64_t> inputSteps = stepsOf(input);
+  const std::vector<int64_t> outputSteps = stepsOf(output);
+  Copy copy{context.inputTensor(0), context.outputTensor(0)};
+  for (size_t i = 0; i < input.size(); ++i) {
+    copy.loops.push_back({output[i] / input[i], 0, outputSteps[i] * input[i]});
+    copy.loops.push_back({input[i], inputSteps[i], outputSteps[i]});
+  }
+  return addCopy(context, graph::elementSize(*context.input(0).operand), std::move(copy));
+}
+
+Status lowerBroadcast(LoweringContext& context) {
+  const graph::Dimensions& input = context.input(0).dimensions;
+  const graph::Dimensions& output = context.output(0).dimensions;
+  const std::vector<int64_t> inputSteps = stepsOf(input);
+  const size_t added = output.size() - input.size();
+  Copy copy{context.inputTensor(0), context.outputTensor(0)};
+  for (size_t i = 0; i < output.size(); ++i) {
+    const bool isRepeated = i < added || input[i - added] == 1;
+    copy.loops.push_back({output[i], isRepeated ? 0 : inputSteps[i - added], stepsOf(output)[i]});
+  }
+  return addCopy(context, graph::elementSize(*context.input(0).operand), std::move(copy));
 }
 
 Status lowerSlice(LoweringContext& context) {
@@ -100,31 +137,6 @@ Status lowerSlice(LoweringContext& context) {
     copy.inputFirst += inputSteps[i] * p.ranges[i].begin;
   }
   return addCopy(context, graph::elementSize(*input.operand), std::move(copy));
-}
-
-// Blocks of the large image are channels of the small one, at the place of the block.
-Status lowerSpaceToDepth(LoweringContext& context) {
-  HEARTH_ASSIGN(const ops::SpaceToDepthParameters p, ops::parseSpaceToDepth(context.operation()));
-  const bool isToDepth = context.operation().operation->type == ops::OperationType::kSpaceToDepth;
-  const auto input = ops::ImageShape::of(context.input(0).dimensions, p.isNchw);
-  const auto output = ops::ImageShape::of(p.dimensions, p.isNchw);
-  const ops::ImageShape& small = isToDepth ? output : input;
-  const ops::ImageLayout space(isToDepth ? input : output, p.isNchw);
-  const ops::ImageLayout depth(small, p.isNchw);
-  const uint32_t channels = (isToDepth ? input : output).channels;
-  Copy copy{context.inputTensor(0), context.outputTensor(0)};
-  const auto add = [&](uint32_t size, size_t spaceStep, size_t depthStep) {
-    const auto first = static_cast<int64_t>(isToDepth ? spaceStep : depthStep);
-    const auto second = static_cast<int64_t>(isToDepth ? depthStep : spaceStep);
-    copy.loops.push_back({size, first, second});
-  };
-  add(small.batches, space.batchStride, depth.batchStride);
-  add(small.height, p.blockSize * space.rowStride, depth.rowStride);
-  add(p.blockSize, space.rowStride, size_t{p.blockSize} * channels * depth.channelStride);
-  add(small.width, p.blockSize * space.columnStride, depth.columnStride);
-  add(p.blockSize, space.columnStride, channels * depth.channelStride);
-  add(channels, space.channelStride, depth.channelStride);
-  return addCopy(context, graph::elementSize(*context.input(0).operand), std::move(copy));
 }
 
 Status lowerSplit(LoweringContext& context) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANTIZE and DEQUANTIZE.
+// QUANTIZE, DEQUANTIZE, and CAST of real numbers.
 #include <utility>
 
 #include "drivers/vulkan/lowering/lowering.h"
@@ -20,7 +20,30 @@ Status refuse(const LoweringContext& context) {
               graph::nameOf(context.input(0).type()), graph::nameOf(context.output(0).type()));
 }
 
+// float16 numbers to float32, or back.
+Status addConversion(LoweringContext& context) {
+  HEARTH_TRY(context.numberSuffix(context.output(0).type()));
+  HEARTH_ASSIGN(const std::string suffix, context.numberSuffix(context.input(0).type()));
+  Dispatch dispatch;
+  dispatch.shader = "convert." + suffix;
+  dispatch.bindings = {{context.inputTensor(0)}, {context.outputTensor(0), true}};
+  const uint64_t count = context.output(0).elementCount();
+  dispatch.parameters = {static_cast<uint32_t>(count)};
+  return context.addRow(std::move(dispatch), count);
+}
+
+bool isConversion(const LoweringContext& context) {
+  const OperandType from = context.input(0).type();
+  const OperandType to = context.output(0).type();
+  return (from == OperandType::kTensorFloat16 && to == OperandType::kTensorFloat32) ||
+         (from == OperandType::kTensorFloat32 && to == OperandType::kTensorFloat16);
+}
+
 }  // namespace
+
+Status lowerCast(LoweringContext& context) {
+  return isConversion(context) ? addConversion(context) : refuse(context);
+}
 
 Status lowerQuantize(LoweringContext& context) {
   const OperandType from = context.input(0).type();
@@ -41,6 +64,7 @@ Status lowerQuantize(LoweringContext& context) {
 }
 
 Status lowerDequantize(LoweringContext& context) {
+  if (isConversion(context)) return addConversion(context);
   const bool isOfBytes =
       isByte(context.input(0).type()) || context.input(0).type() == OperandType::kTensorQuant8Symm;
   const OperandType to = context.output(0).type();
