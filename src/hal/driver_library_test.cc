@@ -189,6 +189,7 @@ TEST(DriverManifestTest, WrongDelegatesAreRefused) {
         R"({"name": "npu", "library": "a.so", "delegate": {"library": "b.so"}})",
         R"({"name": "npu", "delegate": {"library": "b.so", "options": ["a"]}})",
         R"({"name": "npu", "delegate": {"library": "b.so", "options": {"a": [1]}}})",
+        R"({"name": "npu", "delegate": {"library": "b.so", "prepare_seconds": -1}})",
         R"({"name": "npu", "delegate": {"library": "b.so", "variables": {"A=B": "1"}}})"})
     EXPECT_FALSE(parseDriverManifest(text)) << text;
 }

@@ -101,6 +101,14 @@ Result<std::optional<DriverManifest::Delegate>> delegateField(const nlohmann::js
   if (it->contains("tflite")) {
     HEARTH_ASSIGN(delegate.version, stringField(*it, "tflite"));
   }
+  if (const auto seconds = it->find("prepare_seconds"); seconds != it->end()) {
+    constexpr uint64_t kMost = 86400;
+    if (!seconds->is_number_unsigned() || seconds->get<uint64_t>() > kMost)
+      return fail(ErrorCode::kBadData,
+                  "The field \"prepare_seconds\" of a delegate is not a whole number up to {}.",
+                  kMost);
+    delegate.prepareSeconds = seconds->get<uint32_t>();
+  }
   return delegate;
 }
 

@@ -35,12 +35,15 @@ struct DriverManifest {
 
   // A driver of ours that hosts an external delegate for TensorFlow Lite:
   // "delegate": {"library": PATH, "options": {KEY: VALUE, ...}, "variables": {NAME: VALUE, ...},
-  // "tflite": "2.14"}. Values are texts, numbers or booleans.
+  // "tflite": "2.14", "prepare_seconds": 120}. Values are texts, numbers or booleans.
   struct Delegate {
     std::string library;                                         // a path as `library`
     std::vector<std::pair<std::string, std::string>> options;    // in the order of their names
     std::vector<std::pair<std::string, std::string>> variables;  // of the host's environment
     std::string version;  // of TensorFlow, that it was compiled for; empty: not known
+    // How long the library may take to take or to prepare a model before its host ends; 0: as long
+    // as it likes.
+    uint32_t prepareSeconds = 120;
   };
 
   std::string path;     // of the manifest

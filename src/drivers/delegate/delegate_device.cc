@@ -119,6 +119,7 @@ Result<DeviceSettings> settingsOf(const hal::DriverManifest& manifest) {
   settings.name = manifest.name;
   settings.library = manifest.delegate->library;
   settings.options = manifest.delegate->options;
+  settings.prepareLimit = std::chrono::seconds(manifest.delegate->prepareSeconds);
   const std::string& version = manifest.delegate->version;
   if (version.empty()) return settings;
   constexpr std::string_view kMajor = "2.";

@@ -3,6 +3,7 @@
 // NPUs ship.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,9 @@ struct DeviceSettings {
   std::string library;  // the delegate's file
   DelegateOptions options;
   tflite_abi::TensorflowMinor version;  // of TensorFlow, that the delegate was compiled for
+  // After which time this process ends when the library does not take or prepare a model; 0: it
+  // waits. For hosts.
+  std::chrono::seconds prepareLimit{0};
 };
 
 // What a manifest says (DriverManifest::delegate, which it must have). kBadData for a version that

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
+#include "drivers/delegate/call_limit.h"
 #include "hal/cts/device_fixture.h"
 #include "hal/cts/model_builder.h"
 
@@ -24,7 +28,8 @@ Result<std::shared_ptr<hal::Device>> deviceWith(DelegateOptions options, int min
   return createDevice({.name = "npu",
                        .library = libraryOf(minor),
                        .options = std::move(options),
-                       .version = {minor}});
+                       .version = {minor},
+                       .prepareLimit = std::chrono::minutes(1)});
 }
 
 std::shared_ptr<const graph::Model> chain() {
@@ -128,6 +133,16 @@ TEST(DelegateDeviceTest, OpenShapesArePreparedWhenTheyAreKnown) {
     EXPECT_THAT(sum, testing::Each(3.0f));
   }
   EXPECT_EQ((*prepared)->startReport().shapes, 2u);
+}
+
+TEST(CallLimitTest, EndsTheProcessWhenTheLibraryDoesNotReturn) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const CallLimit limit("libvx.so", std::chrono::seconds(1));
+        std::this_thread::sleep_for(std::chrono::minutes(10));
+      },
+      testing::ExitedWithCode(1), "libvx.so has not returned for 1 seconds");
 }
 
 TEST(DelegateDeviceTest, AnotherLibraryIsRefusedWithASentence) {

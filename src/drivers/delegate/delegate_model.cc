@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "drivers/delegate/call_limit.h"
 #include "hal/request_check.h"
 #include "ops/specialized_model.h"
 
@@ -135,6 +136,7 @@ Result<Offer> offerModel(const graph::Model& model, std::span<const graph::Dimen
   for (const uint32_t output : special.model->main().outputs)
     offer.outputs.push_back(special.model->main().operands[output].dimensions);
   const std::lock_guard lock(library.mutex());
+  const CallLimit limit(library.path(), settings.prepareLimit);
   HEARTH_ASSIGN(
       std::unique_ptr<OfferedGraph> graph,
       OfferedGraph::create(std::move(written), library, settings.options,
@@ -166,6 +168,7 @@ Result<DelegateModel::Variant> DelegateModel::variantFor(
   HEARTH_ASSIGN(Offer offer, offerModel(*model_, inputs, *library_, *settings_, options_));
   {
     const std::lock_guard calling(library_->mutex());
+    const CallLimit limit(library_->path(), settings_->prepareLimit);
     HEARTH_TRY(offer.graph->prepare());
   }
   HEARTH_TRY(hal::checkPoolsWhole(*model_));

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices that are external delegates for TensorFlow Lite: Hearth's own delegate in a vendor's place, and a
+delegate for tests that does harm."""
+
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from command import HEARTH, DataTest
+
+BUILD = pathlib.Path(HEARTH).parents[1]
+OWN_DELEGATE = BUILD / "lib" / "libhearth_delegate.so"
+TEST_DELEGATE = BUILD / "share" / "hearth" / "test-delegates" / "libvendor_delegate_20.so"
+# Models of which a delegate can be offered all operations; the others have recurrent cells.
+MODELS = ["deeplabv3_mnv2_pascal_quant", "micro_speech_quantized", "mobilenet_v1_0.25_128_quant", "person_detect",
+          "split_concat"]
+STORELESS = {**os.environ, "HEARTH_STORE_MODE": "off", "HEARTH_LOG": "off"}
+
+
+class VendorDelegateTest(DataTest):
+    def environment(self, library, options, **fields):
+        """Variables with which there is the device npu."""
+        manifest = {"name": "npu", "needs": {"code": True},
+                    "delegate": {"library": str(library), "options": options, **fields}}
+        (self.folder / "npu.json").write_text(json.dumps(manifest), encoding="utf-8")
+        return {**STORELESS, "HEARTH_DRIVER_PATH": str(self.folder)}
+
+    def outputs(self, model, *options, env):
+        """The output files of a run with the same random inputs each time."""
+        results = self.folder / "results"
+        self.succeed("run", self.model(model), "--random-input", 1, "--output-dir", results, *options, env=env)
+        return {path.name: path.read_bytes() for path in results.iterdir()}
+
+    def testDevicesShowLibraryOptionsAndHost(self):
+        env = self.environment(OWN_DELEGATE, {"device": "hearth-cpu"})
+        devices = self.json("devices", env=env)["devices"]
+        npu = next(device for device in devices if device["name"] == "npu")
+        self.assertRegex(npu["version"], r"^libhearth_delegate\.so [0-9a-f]{12} device=hearth-cpu$")
+        self.assertEqual(npu["host"]["kind"], "spawned")
+        self.assertEqual(npu["type"], "accelerator")
+
+    def testResultsAreThoseOfTheCpu(self):
+        env = self.environment(OWN_DELEGATE, {"device": "hearth-cpu"}, tflite="2.14")
+        for model in MODELS:
+            with self.subTest(model):
+                self.assertEqual(self.outputs(model, "--device", "npu", env=env),
+                                 self.outputs(model, "--device", "hearth-cpu", env=env))
+
+    def testAHostThatEndsLeavesTheModelToTheCpu(self):
+        right = self.outputs("person_detect", "--device", "hearth-cpu", env=STORELESS)
+        for stage in ("prepare", "init", "invoke"):
+            with self.subTest(stage):
+                env = self.environment(TEST_DELEGATE, {"stage": stage, "harm": "crash"})
+                self.assertEqual(self.outputs("person_detect", env=env), right)
+
+    def testALibraryThatDoesNotReturnIsGivenUp(self):
+        right = self.outputs("person_detect", "--device", "hearth-cpu", env=STORELESS)
+        env = self.environment(TEST_DELEGATE, {"stage": "prepare", "harm": "hang"}, prepare_seconds=1)
+        self.assertEqual(self.outputs("person_detect", env=env), right)
+
+
+if __name__ == "__main__":
+    unittest.main()
