@@ -13,6 +13,9 @@ foreach(folder IN ITEMS hearth android)
   endif()
 endforeach()
 
+# Manifests of vendors' delegates, for whoever has the library.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/share/hearth/vendors DESTINATION share/hearth)
+
 # Libraries find each other in their own folder, programs find them from theirs.
 file(RELATIVE_PATH hearth_lib_to_private
      ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_PREFIX}/${HEARTH_INSTALL_PRIVATE_LIBDIR})

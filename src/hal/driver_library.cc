@@ -2,6 +2,7 @@
 #include "hal/driver_library.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -17,6 +18,11 @@ namespace {
 std::string lastLoaderError() {
   const char* text = ::dlerror();
   return text != nullptr ? text : "the loader says nothing";
+}
+
+bool isInstalled(const DriverManifest& manifest) {
+  const std::string& library = manifest.delegate ? manifest.delegate->library : manifest.library;
+  return library.empty() || ::access(library.c_str(), F_OK) == 0;
 }
 
 }  // namespace
@@ -78,6 +84,7 @@ DiscoveredDrivers discoverDrivers(std::string_view searchPath,
       found.problems.push_back(manifest.error().toString());
       continue;
     }
+    if (manifest->isOptional && !isInstalled(*manifest)) continue;
     if (std::find(names.begin(), names.end(), manifest->name) != names.end()) {
       found.problems.push_back(base::formatText(
           "The manifest {} names the device {}, which exists.", path, manifest->name));

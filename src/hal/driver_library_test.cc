@@ -168,6 +168,15 @@ TEST(DriverManifest, SaysWhatTheDriverNeeds) {
   }
 }
 
+TEST_F(DriverLibraryTest, AnOptionalDriverMayLackItsLibrary) {
+  const std::string path = folder("a");
+  write(path + "/npu.json",
+        R"({"name": "npu", "optional": true, "delegate": {"library": "/nowhere/libvx.so"}})");
+  EXPECT_THAT(discoverDrivers(path, {}).problems, IsEmpty());
+  write(path + "/npu.json", R"({"name": "npu", "delegate": {"library": "/nowhere/libvx.so"}})");
+  EXPECT_THAT(discoverDrivers(path, {}).problems, testing::SizeIs(1));
+}
+
 TEST(DriverManifestTest, ADelegateHasAHostAndValuesAsTexts) {
   const auto manifest = parseDriverManifest(
       R"({"name": "npu", "delegate": {"library": "libvx.so", "tflite": "2.14",
@@ -181,6 +190,19 @@ TEST(DriverManifestTest, ADelegateHasAHostAndValuesAsTexts) {
               ElementsAre(testing::Pair("a", "b"), testing::Pair("cache", "true"),
                           testing::Pair("id", "0")));
   EXPECT_THAT(manifest->delegate->variables, ElementsAre(testing::Pair("VX", "1")));
+}
+
+TEST(DriverManifestTest, ThoseOfVendorsAreOptionalDelegates) {
+  std::vector<std::string> problems;
+  const std::vector<std::string> paths = findDriverManifests(HEARTH_VENDORS, &problems);
+  EXPECT_THAT(problems, IsEmpty());
+  EXPECT_FALSE(paths.empty());
+  for (const std::string& path : paths) {
+    const auto manifest = readDriverManifest(path);
+    ASSERT_TRUE(manifest) << manifest.error().toString();
+    EXPECT_TRUE(manifest->isOptional && manifest->delegate) << path;
+  }
+  EXPECT_THAT(discoverDrivers(HEARTH_VENDORS, {}).problems, IsEmpty());
 }
 
 TEST(DriverManifestTest, WrongDelegatesAreRefused) {

@@ -161,6 +161,7 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
       HEARTH_ASSIGN(*field, stringField(json, key));
     }
   HEARTH_ASSIGN(manifest.delegate, delegateField(json));
+  HEARTH_ASSIGN(manifest.isOptional, truthField(json, "optional"));
   if (manifest.delegate && !manifest.library.empty())
     return fail(ErrorCode::kBadData,
                 "A driver manifest has a \"library\" or a \"delegate\", not both.");

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -48,11 +47,12 @@ struct WrittenGraph {
   // For each operation of the main subgraph the sentence why TensorFlow Lite cannot express it;
   // empty for those that have nodes.
   std::vector<std::string> refusals;
-  std::deque<std::vector<uint64_t>> values;  // of constants that the model lacks or has elsewhere
+  // A list whose elements stay where they are when it grows, since they are lists.
+  std::vector<std::vector<uint64_t>> values;  // of constants that the model lacks or has elsewhere
 
   WrittenGraph() = default;
-  WrittenGraph(WrittenGraph&&) = default;
-  WrittenGraph& operator=(WrittenGraph&&) = default;
+  WrittenGraph(WrittenGraph&&) noexcept = default;
+  WrittenGraph& operator=(WrittenGraph&&) noexcept = default;
 };
 
 // Writes the main subgraph of a model that has passed graph::validate() and in which the shapes of
