@@ -289,6 +289,31 @@ void DelegatedGraph::free(Node* kernel) {
 
 void DelegatedGraph::endKernels() {
   for (Node& node : nodes_) free(&node);
+  for (TfLiteTensor& tensor : tensors_) freeBufferHandle(&tensor);
+}
+
+void DelegatedGraph::freeBufferHandle(TfLiteTensor* tensor) {
+  TfLiteDelegate* const delegate = tensor->delegate;
+  int32_t handle = std::exchange(tensor->buffer_handle, -1);
+  if (delegate == nullptr || handle < 0) return;
+  const TfLiteOpaqueDelegateBuilder* const builder = builderOf(*delegate);
+  base::logged("A delegate's FreeBufferHandle", [&] {
+    if (builder != nullptr && builder->FreeBufferHandle != nullptr)
+      builder->FreeBufferHandle(&context_, delegate, builder->data, &handle);
+    else if (builder == nullptr && delegate->FreeBufferHandle != nullptr)
+      delegate->FreeBufferHandle(&context_, delegate, &handle);
+  });
+}
+
+Status DelegatedGraph::setBufferHandle(size_t tensor, int32_t handle, TfLiteDelegate* delegate) {
+  if (tensor >= tensors_.size())
+    return fail(ErrorCode::kNotFound, "There is no tensor {}; the graph has {}.", tensor,
+                tensors_.size());
+  TfLiteTensor& found = tensors_[tensor];
+  if (found.buffer_handle != handle || found.delegate != delegate) freeBufferHandle(&found);
+  found.delegate = delegate;
+  found.buffer_handle = handle;
+  return {};
 }
 
 Status DelegatedGraph::prepareKernel(Node* kernel) {

@@ -36,6 +36,10 @@ class DelegatedGraph : public Context {
   // Whether the delegate takes graphs in which sizes depend on values.
   static bool allowsDynamicTensors(const TfLiteDelegate& delegate);
   bool hasDelegates() const;  // that have taken nodes
+  // Lets a tensor lie in a buffer of the delegate's, whose kernels find the handle there. The
+  // delegate frees a handle when another one takes its place, and when the graph's kernels end.
+  // kNotFound for a tensor that the graph does not have.
+  Status setBufferHandle(size_t tensor, int32_t handle, TfLiteDelegate* delegate);
 
   TfLiteStatus plan(TfLiteIntArray** plan) override;
   TfLiteStatus node(int32_t index, TfLiteNode** node, TfLiteOperator** registration) override;
@@ -91,7 +95,7 @@ class DelegatedGraph : public Context {
   virtual void beforeFree(Node* /*node*/) {}
   // Frees the kernels of all delegates and puts the nodes of the graph in their place.
   void removeKernels();
-  // Frees all kernels. They compute nothing any more.
+  // Frees all kernels, and buffers of delegates. They compute nothing any more.
   void endKernels();
 
   // Calls `prepare` of a kernel, and gives memory to its temporaries.
@@ -113,6 +117,7 @@ class DelegatedGraph : public Context {
   int32_t addKernel(const TfLiteOperator& registration, const NodeSubset& subset,
                     TfLiteDelegate* delegate);
   void free(Node* kernel);
+  void freeBufferHandle(TfLiteTensor* tensor);
   bool isVariable(int32_t tensor) const;
   Status placeTemporaries(const Node& kernel);
 

@@ -156,6 +156,11 @@ Status Interpreter::setCustomAllocation(int32_t index, const TfLiteCustomAllocat
   return withClaim([&] { return primary_->setCustomAllocation(index, allocation, flags); });
 }
 
+Status Interpreter::setBufferHandle(TfLiteTensor* tensor, int32_t handle,
+                                    TfLiteDelegate* delegate) {
+  return withClaim([&] { return primary_->setBufferHandle(tensor, handle, delegate); });
+}
+
 Status Interpreter::addDelegate(TfLiteDelegate* delegate) {
   return withClaim([&]() -> Status {
     HEARTH_TRY(provideOperators());

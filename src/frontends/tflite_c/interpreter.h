@@ -67,6 +67,7 @@ class Interpreter {
   Status resetVariables();
   Status setCustomAllocation(int32_t index, const TfLiteCustomAllocation& allocation,
                              int64_t flags);
+  Status setBufferHandle(TfLiteTensor* tensor, int32_t handle, TfLiteDelegate* delegate);
   // One that the library made sets options; another one is offered the model.
   Status addDelegate(TfLiteDelegate* delegate);
 

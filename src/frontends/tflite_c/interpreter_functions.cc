@@ -243,12 +243,12 @@ TfLiteStatus TfLiteInterpreterModifyGraphWithDelegate(const TfLiteInterpreter* i
   return call(interpreter, __func__, [&](Interpreter& own) { return own.addDelegate(delegate); });
 }
 
-// No delegate has buffers of its own.
-TfLiteStatus TfLiteInterpreterSetBufferHandle(TfLiteInterpreter* interpreter,
-                                              TfLiteTensor* /*tensor*/, int32_t /*handle*/,
-                                              TfLiteOpaqueDelegate* /*delegate*/) {
-  return call(interpreter, __func__, [](Interpreter&) -> Status {
-    return fail(ErrorCode::kUnsupported, "Tensors have no buffers of a delegate here.");
+TfLiteStatus TfLiteInterpreterSetBufferHandle(TfLiteInterpreter* interpreter, TfLiteTensor* tensor,
+                                              int32_t handle, TfLiteOpaqueDelegate* delegate) {
+  return call(interpreter, __func__, [&](Interpreter& own) -> Status {
+    if (tensor == nullptr || delegate == nullptr)
+      return fail(ErrorCode::kUnexpectedNull, "The tensor or the delegate is null.");
+    return own.setBufferHandle(tensor, handle, delegate);
   });
 }
 
@@ -258,9 +258,10 @@ TfLiteStatus TfLiteInterpreterGetBufferHandle(TfLiteInterpreter* interpreter, in
     if (handle == nullptr || delegate == nullptr)
       return fail(ErrorCode::kUnexpectedNull, "There is no place for the buffer's handle.");
     if (index < 0) return fail(ErrorCode::kNotFound, "There is no tensor {}.", index);
-    HEARTH_TRY(own.primary().tensor(static_cast<size_t>(index)));
-    *handle = -1;
-    *delegate = nullptr;
+    HEARTH_ASSIGN(const TfLiteTensor* const tensor,
+                  own.primary().tensor(static_cast<size_t>(index)));
+    *handle = tensor->buffer_handle;
+    *delegate = tensor->delegate;
     return {};
   });
 }

@@ -58,6 +58,8 @@ struct Record {
   int kernelResult = kOk;     // of its prepare
   bool isDynamic = false;     // outputs get their memory in invoke
   void* cancelled = nullptr;  // the interpreter whose run invoke cancels
+  std::vector<float> buffer;  // that kernels read where an input has a handle
+  std::vector<int> freedHandles;
   std::vector<int> plan;
   std::vector<int> activations;  // of ADD
   std::vector<int> kernelInputs;
@@ -132,8 +134,10 @@ TfLiteStatus invokeKernel(TfLiteContext* context, TfLiteNode* node) {
     return kTfLiteError;
   auto* const scratch = static_cast<float*>(context->tensors[kernel.scratch].data);
   const size_t count = first.bytes / sizeof(float);
+  const auto* const values = static_cast<const float*>(
+      first.buffer_handle < 0 ? first.data : kernel.record->buffer.data());
   for (size_t i = 0; i < count; ++i) {
-    scratch[i] = static_cast<const float*>(first.data)[i];
+    scratch[i] = values[i];
     if (kernel.code == kAddCode)
       scratch[i] = std::max(
           0.0f,
@@ -225,6 +229,44 @@ TEST(ProgramDelegates, AStructureComputesWhatItTakes) {
     EXPECT_GT(record.prepared, before);
   }
   EXPECT_EQ(record.made, 0);
+}
+
+TEST(ProgramDelegates, InputsMayLieInBuffersOfTheDelegate) {
+  const auto set =
+      function<int(void*, TensorStruct*, int, TfLiteDelegate*)>("TfLiteInterpreterSetBufferHandle");
+  Record record;
+  record.buffer = {-1, 0, 1};
+  TfLiteDelegate delegate = delegateOf(&record);
+  delegate.FreeBufferHandle = [](TfLiteContext*, TfLiteDelegate* own, int32_t* handle) {
+    static_cast<Record*>(own->data_)->freedHandles.push_back(*handle);
+  };
+  {
+    Program program(chain());
+    ASSERT_TRUE(program.create()) << program.messages();
+    EXPECT_EQ(set(program.interpreter(), program.input(0), 4, &delegate), kError);
+    EXPECT_EQ(function<int(void*, TfLiteDelegate*)>("TfLiteInterpreterModifyGraphWithDelegate")(
+                  program.interpreter(), &delegate),
+              kOk);
+    EXPECT_THAT(run(&program, {1, 1, 5}), ElementsAre(-0.0f, -1, -0.0f));
+    ASSERT_EQ(set(program.interpreter(), program.input(0), 4, &delegate), kOk)
+        << program.messages();
+    int handle = 0;
+    TfLiteDelegate* owner = nullptr;
+    const int index =
+        function<int(void*, int)>("TfLiteInterpreterGetInputTensorIndex")(program.interpreter(), 0);
+    EXPECT_EQ(function<int(void*, int, int*, TfLiteDelegate**)>("TfLiteInterpreterGetBufferHandle")(
+                  program.interpreter(), index, &handle, &owner),
+              kOk);
+    EXPECT_EQ(handle, 4);
+    EXPECT_EQ(owner, &delegate);
+    EXPECT_THAT(run(&program, {1, 1, 5}), ElementsAre(-2, -2, -2));
+    EXPECT_EQ(set(program.interpreter(), program.input(0), 5, &delegate), kOk);
+    EXPECT_THAT(record.freedHandles, ElementsAre(4));
+    TensorStruct other{};
+    EXPECT_EQ(set(program.interpreter(), &other, 6, &delegate), kError);
+    EXPECT_EQ(set(program.interpreter(), program.input(0), 6, nullptr), kError);
+  }
+  EXPECT_THAT(record.freedHandles, ElementsAre(4, 5));
 }
 
 TEST(ProgramDelegates, KernelsGetConstantsAndAddedLater) {

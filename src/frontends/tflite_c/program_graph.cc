@@ -137,6 +137,11 @@ void ProgramGraph::close() {
   endKernels();
 }
 
+Status ProgramGraph::setHandle(size_t tensor, int32_t handle, TfLiteDelegate* delegate) {
+  const std::lock_guard lock(mutex_);
+  return setBufferHandle(tensor, handle, delegate);
+}
+
 // --- Calls of kernels ---
 
 Status ProgramGraph::setInputs(const Node& kernel, const ops::CustomCall& call) {

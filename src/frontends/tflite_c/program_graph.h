@@ -44,6 +44,9 @@ class ProgramGraph final : public tflite_abi::DelegatedGraph,
   Result<ops::CustomOutputs> describe(size_t node, const ops::CustomCall& call);
   Status compute(size_t node, const ops::CustomCall& call);
 
+  // DelegatedGraph::setBufferHandle(), for any thread.
+  Status setHandle(size_t tensor, int32_t handle, TfLiteDelegate* delegate);
+
   const std::vector<int32_t>* inputs() const override { return &subgraph_.inputs; }
   const std::vector<int32_t>* outputs() const override { return &subgraph_.outputs; }
   const std::vector<int32_t>* variables() const override { return &subgraph_.variables; }

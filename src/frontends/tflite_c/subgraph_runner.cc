@@ -96,6 +96,17 @@ Status SubgraphRunner::removeDelegates(const delegate::DelegateOptions& options)
   return allocate(options);
 }
 
+Status SubgraphRunner::setBufferHandle(TfLiteTensor* tensor, int32_t handle,
+                                       TfLiteDelegate* delegate) {
+  if (!hasDelegates())
+    return fail(ErrorCode::kBadState, "No delegate has taken nodes of this graph.");
+  HEARTH_ASSIGN(const size_t index, tensors_->indexOf(tensor));
+  HEARTH_TRY(graph_->setHandle(index, handle, delegate));
+  tensor->delegate = delegate;
+  tensor->buffer_handle = handle;
+  return {};
+}
+
 Status SubgraphRunner::findPlaces() {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     HEARTH_ASSIGN(inputs_[i].tensor, tensors_->at(static_cast<size_t>(subgraph_.inputs[i])));

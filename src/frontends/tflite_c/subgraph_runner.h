@@ -59,6 +59,9 @@ class SubgraphRunner {
   // values, and variables get their initial ones. To be called if hasDelegates(). Errors: those of
   // allocate().
   Status removeDelegates(const delegate::DelegateOptions& options);
+  // Lets a tensor of tensor() lie in a buffer of a delegate's: DelegatedGraph::setBufferHandle().
+  // kBadState before a delegate has taken nodes.
+  Status setBufferHandle(TfLiteTensor* tensor, int32_t handle, TfLiteDelegate* delegate);
   // kBadState before allocate().
   Status invoke();
   Status resetVariables();

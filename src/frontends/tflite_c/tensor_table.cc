@@ -79,6 +79,12 @@ Result<TfLiteTensor*> TensorTable::at(size_t index) const {
   return &tensors_[index];
 }
 
+Result<size_t> TensorTable::indexOf(const TfLiteTensor* tensor) const {
+  for (size_t i = 0; i < count_; ++i)
+    if (&tensors_[i] == tensor) return i;
+  return fail(ErrorCode::kNotFound, "The tensor is none of this interpreter.");
+}
+
 Status TensorTable::fill(size_t index) const {
   HEARTH_ASSIGN(const tflite::FileTensor file, file_->fileTensor(subgraph_, index));
   TfLiteTensor& tensor = tensors_[index];

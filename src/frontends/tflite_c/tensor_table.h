@@ -25,6 +25,8 @@ class TensorTable {
 
   // Thread-safe. Errors: those of ModelFile::fileTensor().
   Result<TfLiteTensor*> at(size_t index) const;
+  // Of a tensor that at() has returned; kNotFound for any other.
+  Result<size_t> indexOf(const TfLiteTensor* tensor) const;
 
  private:
   Status fill(size_t index) const;
