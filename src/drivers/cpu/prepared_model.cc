@@ -244,8 +244,7 @@ Result<CpuPreparedModel::NewPlan> CpuPreparedModel::makePlan(const hal::PrepareO
   planned->plan = builder.takePlan();
   // Later plans are those after a refusal, which names another operation.
   if (isFirst || !refused.empty())
-    if (const std::string slow = describeSlowOperations(*model_, planned->plan, refused);
-        !slow.empty())
+    if (const std::string slow = describeSlowOperations(*model_, planned->plan); !slow.empty())
       base::logInfo("{}", slow);
   HEARTH_TRY(planArena(&planned->plan, options.maxActivationBytes));
   std::shared_ptr<const KernelChoices> choices = recalledChoices(planned->plan);

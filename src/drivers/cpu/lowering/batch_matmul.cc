@@ -22,18 +22,20 @@ std::vector<size_t> extended(const graph::Dimensions& batches, size_t rank) {
 Result<bool> lowerBatchMatmul(PlanBuilder* builder) {
   HEARTH_ASSIGN(const ops::BatchMatmulParameters p, ops::parseBatchMatmul(builder->context()));
   const graph::Operation& operation = *builder->context().operation;
-  if (p.isLeftTransposed ||
-      builder->operand(operation.inputs[0]).type != graph::OperandType::kTensorFloat32)
-    return false;
+  if (builder->operand(operation.inputs[0]).type != graph::OperandType::kTensorFloat32)
+    return builder->decline("only float32 has a faster kernel");
+  if (p.isLeftTransposed) return builder->decline("its left matrices are transposed");
   HEARTH_ASSIGN(const bool isAttention, addAttentionChain(builder, p));
   if (isAttention) return true;
   const size_t rank = p.outputBatches.size();
-  if (rank + 2 > XNN_MAX_TENSOR_DIMS) return false;
+  if (rank + 2 > XNN_MAX_TENSOR_DIMS)
+    return builder->decline("it has more dimensions than XNNPACK takes");
   const std::vector<size_t> leftBatches = extended(p.leftBatches, rank);
   const std::vector<size_t> rightBatches = extended(p.rightBatches, rank);
   // XNNPACK repeats only the right matrices.
   for (size_t i = 0; i < rank; ++i)
-    if (leftBatches[i] == 1 && rightBatches[i] != 1) return false;
+    if (leftBatches[i] == 1 && rightBatches[i] != 1)
+      return builder->decline("its left matrices are repeated");
   const ValueId left = builder->read(operation.inputs[0]);
   const ValueId right = builder->read(operation.inputs[1]);
   const ValueId product = builder->write(operation.outputs[0]);

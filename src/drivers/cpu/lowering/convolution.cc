@@ -15,6 +15,7 @@
 #include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/convolution_input.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/f16w_layer.h"
 #include "drivers/cpu/lowering/f32_depthwise.h"
 #include "drivers/cpu/lowering/fused_addition.h"
@@ -444,13 +445,13 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (!g.isDepthwise && (isHybrid || input.type == OperandType::kTensorQuant8AsymmSigned)) {
     HEARTH_ASSIGN(traits, builder->traits());
   }
-  if (traits.avoidInt8OneRowTail && mayEndInOneRow(g)) return false;
+  if (traits.avoidInt8OneRowTail && mayEndInOneRow(g)) return builder->decline(kWrongOnThisCpu);
   if (input.type == OperandType::kTensorQuant16Symm) return addQs16Layer(builder, g, "CONV_2D");
   if (isHybrid) return addHybridConvolution(builder, g);
   const graph::Operand& output = builder->operand(g.output);
-  if (!LayerScales::areLow(input, builder->operand(g.filter), output) ||
-      !activationFits(g.activation, output))
-    return false;
+  if (!LayerScales::areLow(input, builder->operand(g.filter), output))
+    return builder->decline(kHighScales);
+  if (!activationFits(g.activation, output)) return builder->decline(kOneValue);
   HEARTH_ASSIGN(const bool isOwn, addQu8Convolution(builder, convolution));
   if (isOwn) return true;
   HEARTH_ASSIGN(const bool isOwnDepthwise, addQs8Depthwise(builder, convolution));

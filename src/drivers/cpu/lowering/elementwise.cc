@@ -13,6 +13,7 @@
 #include "drivers/cpu/kernels/f32_add_kernel.h"
 #include "drivers/cpu/kernels/function_kernel.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/microkernels/x86/byte_add.h"
 #include "drivers/cpu/platform/read_slack.h"
 #include "threads/parallel_ranges.h"
@@ -242,16 +243,18 @@ Result<bool> addBinary(PlanBuilder* builder, xnn_binary_operator op, uint32_t a,
   const graph::Operand& operandB = builder->operand(b);
   const graph::Operand& operandOut = builder->operand(output);
   const xnn_datatype type = datatypeOf(operandA.type);
-  if (type == xnn_datatype_invalid || type == xnn_datatype_fp16 || operandB.type != operandA.type ||
+  if (type == xnn_datatype_fp16) return builder->decline(kHalf);
+  if (type == xnn_datatype_invalid || operandB.type != operandA.type ||
       operandOut.type != operandA.type)
-    return false;
+    return builder->decline("XNNPACK has no such operator for its types");
   const ops::Tensor& tensorA = builder->tensor(a);
   const ops::Tensor& tensorB = builder->tensor(b);
   const ops::Tensor& tensorOut = builder->tensor(output);
-  if (tensorOut.rank() > XNN_MAX_TENSOR_DIMS || tensorOut.elementCount() == 0) return false;
-  if (!quantizationFits(op, operandA, operandB, operandOut) ||
-      !activationFits(activation, operandOut))
-    return false;
+  if (tensorOut.rank() > XNN_MAX_TENSOR_DIMS || tensorOut.elementCount() == 0)
+    return builder->decline("it has more dimensions than XNNPACK takes");
+  if (!quantizationFits(op, operandA, operandB, operandOut))
+    return builder->decline("XNNPACK does not take its ratio of scales");
+  if (!activationFits(activation, operandOut)) return builder->decline(kOneValue);
   const ValueId valueA = builder->read(a);
   const ValueId valueB = builder->read(b);
   const ValueId valueOut = builder->write(output);
@@ -337,14 +340,15 @@ Result<bool> addUnary(PlanBuilder* builder, xnn_unary_operator op, const xnn_una
   if (params != nullptr) unary.params = *params;
   unary.inputType = datatypeOf(builder->operand(input).type);
   unary.outputType = datatypeOf(builder->operand(output).type);
-  if (unary.inputType == xnn_datatype_invalid || unary.outputType == xnn_datatype_invalid)
-    return false;
-  if (op != xnn_unary_convert &&
-      (unary.inputType != unary.outputType || unary.inputType == xnn_datatype_fp16))
-    return false;
-  if (!unaryQuantizationFits(op, builder->operand(input), builder->operand(output)) ||
-      (op == xnn_unary_clamp && !clampFits(*params, builder->operand(output))))
-    return false;
+  if (op != xnn_unary_convert && unary.inputType == xnn_datatype_fp16)
+    return builder->decline(kHalf);
+  if (unary.inputType == xnn_datatype_invalid || unary.outputType == xnn_datatype_invalid ||
+      (op != xnn_unary_convert && unary.inputType != unary.outputType))
+    return builder->decline("XNNPACK has no such operator for its types");
+  if (!unaryQuantizationFits(op, builder->operand(input), builder->operand(output)))
+    return builder->decline("XNNPACK does not take its ratio of scales");
+  if (op == xnn_unary_clamp && !clampFits(*params, builder->operand(output)))
+    return builder->decline(kOneValue);
   unary.inputQuantization = quantizationOf(builder->operand(input));
   unary.outputQuantization = quantizationOf(builder->operand(output));
   unary.count = builder->tensor(output).elementCount();

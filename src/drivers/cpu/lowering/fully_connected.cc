@@ -8,6 +8,7 @@
 #include "drivers/cpu/kernels/xnn_setup.h"
 #include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/f16w_layer.h"
 #include "drivers/cpu/lowering/hybrid_fully_connected.h"
 #include "drivers/cpu/lowering/int4_fully_connected.h"
@@ -174,8 +175,8 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   const graph::Operand& input = builder->operand(layer.input);
   const graph::Operand& filter = builder->operand(layer.filter);
   const graph::Operand& output = builder->operand(layer.output);
-  if (!LayerScales::areLow(input, filter, output) || !activationFits(layer.activation, output))
-    return false;
+  if (!LayerScales::areLow(input, filter, output)) return builder->decline(kHighScales);
+  if (!activationFits(layer.activation, output)) return builder->decline(kOneValue);
   HEARTH_ASSIGN(const bool isOnAvx2, addAvx2Layer(builder, overPixels(layer), "FULLY_CONNECTED"));
   if (isOnAvx2) return true;
   const ConvertedConstantRef converted = builder->constants().converted(layer.filter);

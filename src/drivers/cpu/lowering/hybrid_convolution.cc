@@ -10,6 +10,7 @@
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/lowering/channel_parts.h"
 #include "drivers/cpu/lowering/convolution_input.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/hybrid_depthwise.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
 #include "drivers/cpu/lowering/node_kernels.h"
@@ -125,7 +126,7 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   if (g.isDepthwise) return addHybridDepthwise(builder, g);
   const std::optional<HybridWeights> weights = hybridWeights(
       builder, g.input, g.filter, g.bias, g.output, size_t{g.groups} * g.groupOutputChannels);
-  if (!weights) return false;
+  if (!weights) return builder->decline(kMixedTypes);
   // Padding may move into the convolution: zeros do not change the range to which an image is
   // quantised.
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);

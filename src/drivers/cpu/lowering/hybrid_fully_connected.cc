@@ -11,6 +11,7 @@
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
 #include "drivers/cpu/lowering/int4_fully_connected.h"
 #include "drivers/cpu/lowering/node_kernels.h"
@@ -142,7 +143,7 @@ bool isOnPanels(const FullyConnected& layer, size_t columns) {
 Result<bool> addHybridFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
   const std::optional<HybridWeights> weights = hybridWeights(
       builder, layer.input, layer.filter, layer.bias, layer.output, layer.outputChannels);
-  if (!weights) return false;
+  if (!weights) return builder->decline(kMixedTypes);
   if (weights->isInt4) {
     HEARTH_ASSIGN(const bool isAdded,
                   addChannelInt4FullyConnected(builder, layer, *weights->operand));

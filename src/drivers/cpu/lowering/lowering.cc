@@ -11,6 +11,7 @@
 #include "drivers/cpu/lowering/batch_matmul.h"
 #include "drivers/cpu/lowering/control_flow.h"
 #include "drivers/cpu/lowering/convolution.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/elementwise.h"
 #include "drivers/cpu/lowering/float_functions.h"
 #include "drivers/cpu/lowering/float_pairs.h"
@@ -58,7 +59,7 @@ bool isSymmetric16(PlanBuilder* builder) {
 
 Result<bool> lowerConvolution(PlanBuilder* builder, const ops::Conv2dParameters& parameters,
                               bool isDepthwise) {
-  if (parameters.isNchw) return false;
+  if (parameters.isNchw) return builder->decline(kNchw);
   Convolution convolution;
   convolution.input = inputOf(builder, 0);
   convolution.filter = inputOf(builder, 1);
@@ -107,7 +108,7 @@ Result<bool> lowerDepthwiseConv2d(PlanBuilder* builder) {
 Result<bool> lowerPool2d(PlanBuilder* builder) {
   if (isSymmetric16(builder)) return lowerShared(builder);
   HEARTH_ASSIGN(const auto parameters, ops::parsePool2d(builder->context()));
-  if (parameters.isNchw) return false;
+  if (parameters.isNchw) return builder->decline(kNchw);
   Pooling pooling;
   pooling.input = inputOf(builder, 0);
   pooling.output = outputOf(builder);
@@ -158,7 +159,8 @@ Result<bool> lowerFullyConnected(PlanBuilder* builder) {
 Result<bool> lowerSoftmax(PlanBuilder* builder) {
   if (isSymmetric16(builder)) return lowerShared(builder);
   HEARTH_ASSIGN(const auto parameters, ops::parseSoftmax(builder->context()));
-  if (parameters.axis + 1 != builder->context().inputs[0].rank()) return false;
+  if (parameters.axis + 1 != builder->context().inputs[0].rank())
+    return builder->decline("its axis is not the last one");
   HEARTH_ASSIGN(const bool isDone,
                 addSoftmax(builder, inputOf(builder, 0), outputOf(builder), parameters.beta));
   if (isDone) return true;
@@ -305,14 +307,14 @@ Result<bool> lowerSelecting(PlanBuilder* builder) {
   if (isDone) return true;
   if (!ops::isSameQuantization(builder->operand(inputOf(builder, 0)),
                                builder->operand(outputOf(builder))))
-    return false;
+    return builder->decline("its output has another scale or zero point than its input");
   return lowerComparison(builder);
 }
 
 // Quantised squares are rounded once, in src/ops.
 Result<bool> lowerSquaredDifference(PlanBuilder* builder) {
   const OperandType type = builder->operand(inputOf(builder, 0)).type;
-  if (type == OperandType::kTensorFloat16) return false;
+  if (type == OperandType::kTensorFloat16) return builder->decline(kHalf);
   if (type != OperandType::kTensorFloat32) return lowerShared(builder);
   HEARTH_ASSIGN(const bool isDone, lowerPlainBinary<xnn_binary_squared_difference>(builder));
   return isDone ? true : lowerShared(builder);
@@ -367,7 +369,7 @@ Result<bool> lowerMean(PlanBuilder* builder) {
 
 Result<bool> lowerResizeBilinear(PlanBuilder* builder) {
   HEARTH_ASSIGN(const auto parameters, ops::parseResize(builder->context()));
-  if (parameters.isNchw) return false;
+  if (parameters.isNchw) return builder->decline(kNchw);
   return addResizeBilinear(builder, inputOf(builder, 0), outputOf(builder), parameters.alignCorners,
                            parameters.halfPixelCenters);
 }

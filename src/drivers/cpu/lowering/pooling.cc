@@ -3,6 +3,7 @@
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/kernels/xnn_setup.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/quantized_average_pool.h"
 
 namespace hearth::cpu {
@@ -85,14 +86,16 @@ Result<bool> addPooling(PlanBuilder* builder, const Pooling& pooling) {
   const bool isFloat = input.type == OperandType::kTensorFloat32;
   const bool isUnsigned = input.type == OperandType::kTensorQuant8Asymm;
   const bool isSigned = input.type == OperandType::kTensorQuant8AsymmSigned;
-  if (input.type != output.type || !(isFloat || isUnsigned || isSigned)) return false;
+  if (input.type != output.type || !(isFloat || isUnsigned || isSigned))
+    return builder->decline("there is no faster pooling of its types");
   if (!pooling.isMaximum && !isFloat) return addQuantizedAveragePool(builder, pooling);
   // Maximum pooling does not rescale.
   if (pooling.isMaximum && !isFloat &&
       (input.scale != output.scale || input.zeroPoint != output.zeroPoint))
-    return false;
-  if (!activationFits(pooling.activation, output)) return false;
-  if (pooling.filterHeight == 1 && pooling.filterWidth == 1) return false;
+    return builder->decline("its output has another scale or zero point than its input");
+  if (!activationFits(pooling.activation, output)) return builder->decline(kOneValue);
+  if (pooling.filterHeight == 1 && pooling.filterWidth == 1)
+    return builder->decline("XNNPACK does not pool windows of one place");
   Creation c;
   c.pool = pooling;
   c.type = input.type;

@@ -7,6 +7,7 @@
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/kernels/xnn_setup.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/hybrid_transpose.h"
 #include "drivers/cpu/lowering/layer_scales.h"
 #include "drivers/cpu/lowering/transpose_layer.h"
@@ -108,7 +109,7 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   c.output = builder->operand(operation.outputs[0]);
   c.type = c.input.type;
   const bool hasBias = builder->context().hasInput(2);
-  if (c.parameters.isNchw) return false;
+  if (c.parameters.isNchw) return builder->decline(kNchw);
   // XNNPACK subtracts from the number of outputs the position of each phase's first output, without
   // a sign: with fewer outputs than the stride the difference wraps, and it writes out of bounds.
   const ops::Window2d& window = c.parameters.window;
@@ -120,18 +121,19 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
     if (isHybrid) return true;
   }
   if (!typesFit(c)) return false;
-  if (!builder->constants().isWeight(operation.inputs[1])) return false;
-  if (hasBias && !builder->constants().isWeight(operation.inputs[2])) return false;
-  if (!LayerScales::areLow(c.input, c.filter, c.output) ||
-      !activationFits(c.parameters.activation, c.output))
-    return false;
+  if (!builder->constants().isWeight(operation.inputs[1]) ||
+      (hasBias && !builder->constants().isWeight(operation.inputs[2])))
+    return builder->decline(kComputedWeights);
+  if (!LayerScales::areLow(c.input, c.filter, c.output)) return builder->decline(kHighScales);
+  if (!activationFits(c.parameters.activation, c.output)) return builder->decline(kOneValue);
   c.scales = LayerScales::of(c.input, c.filter, c.output);
   HEARTH_ASSIGN(const bool isOwn, addTransposeLayer(builder, c.parameters));
   if (isOwn) return true;
-  if (!isForXnnpack) return false;
+  if (!isForXnnpack) return builder->decline("it has fewer outputs than its stride");
   if (c.type == OperandType::kTensorQuant8AsymmSigned) {
     HEARTH_ASSIGN(const KernelTraits traits, builder->traits());
-    if (traits.guardInt8OneRowTail || traits.avoidInt8OneRowTail) return false;
+    if (traits.guardInt8OneRowTail || traits.avoidInt8OneRowTail)
+      return builder->decline(kWrongOnThisCpu);
     c.kernelScales = c.scales.from(0, c.parameters.output.channels);
   }
   HEARTH_ASSIGN(c.kernel, builder->constants().rawData(operation.inputs[1]));

@@ -42,6 +42,7 @@ struct Node {
   uint32_t operation = 0;        // index in the model's main subgraph
   const char* name = "";         // of the operation, for traces
   const char* kernel = "";       // "xnnpack", "own" or "reference"
+  std::string whySlow;           // of "reference": why no faster kernel runs it, in a few words
   std::vector<ValueId> inputs;   // read; all of them stay alive until the node has run
   std::vector<ValueId> outputs;  // written
   // Positions in `inputs` whose memory output 0 may take over if no later node reads them.

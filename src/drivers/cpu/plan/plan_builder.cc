@@ -208,6 +208,7 @@ Status PlanBuilder::lower() {
     return {};
   }
   const size_t before = plan_.nodes.size();
+  declined_ = "no faster kernel takes its types, shapes and quantisation";
   bool done = foldConstants(this);
   // XNNPACK asserts that tensors have elements.
   bool hasEmptyTensor = false;
@@ -215,16 +216,20 @@ Status PlanBuilder::lower() {
     for (const ops::Tensor& tensor : *list)
       hasEmptyTensor |= tensor.isPresent && tensor.elementCount() == 0 &&
                         tensor.operand->lifetime != graph::Lifetime::kSubgraph;
-  if (!done && !hasEmptyTensor && !referenceOnly_.contains(operation_)) {
-    const Lowering lowering = findLowering(context_.operation->type);
-    if (lowering != nullptr) {
-      HEARTH_ASSIGN(done, lowering(this));
-    }
+  const Lowering lowering = findLowering(context_.operation->type);
+  if (lowering == nullptr) {
+    decline("there is no faster kernel for this operation");
+  } else if (hasEmptyTensor) {
+    decline("a tensor has no elements");
+  } else if (referenceOnly_.contains(operation_)) {
+    decline("XNNPACK refuses it");
+  } else if (!done) {
+    HEARTH_ASSIGN(done, lowering(this));
   }
   if (!done && !nested_.empty())
     return fail(ErrorCode::kUnsupported, "{} decides at run time what is computed.",
                 context_.describe());
-  if (!done) addOperation("reference", context_);
+  if (!done) addOperation("reference", context_).whySlow = std::move(declined_);
   kernels_[operation_] = plan_.nodes.size() == before ? "none" : plan_.nodes.back().kernel;
   return {};
 }

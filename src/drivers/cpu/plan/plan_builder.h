@@ -97,6 +97,14 @@ class PlanBuilder {
   // Lets kernels overwrite this many bytes behind the value.
   void reserveWriteSlack(ValueId value, uint64_t bytes);
 
+  // For a lowering that leaves the current operation to the shared kernel: `why`, a few words that
+  // follow a colon, are noted for people. Of several lowerings that try, the last one's count.
+  // Returns false.
+  bool decline(std::string why) {
+    declined_ = std::move(why);
+    return false;
+  }
+
   // Adds a node; fills operation, name and kernel.
   Node& add(const char* kernel, std::vector<ValueId> inputs, std::vector<ValueId> outputs);
   // Adds a node that runs the kernel of src/ops. `context` is that of the current operation, or a
@@ -197,6 +205,7 @@ class PlanBuilder {
   std::vector<uint32_t> producers_;                // by operand: UINT32_MAX: none
   std::map<std::pair<uint32_t, size_t>, std::pair<ValueId, ValueId>> quantizedRows_;
   uint32_t operation_ = 0;
+  std::string declined_;
   ops::OperationContext context_;
   std::vector<std::shared_ptr<NestedGraph>> nested_;
   uint32_t allowance_;

@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
-std::string describeOperation(const graph::Subgraph& main, uint32_t index, bool isRefused) {
+std::string describeOperation(const graph::Subgraph& main, const Node& node) {
+  const uint32_t index = node.operation;
   const graph::Operation& operation = main.operations[index];
   std::string text = base::formatText("{} {}", graph::nameOf(operation.type), index);
   if (!operation.name.empty()) text += base::formatText(" \"{}\"", operation.name);
@@ -23,26 +24,22 @@ std::string describeOperation(const graph::Subgraph& main, uint32_t index, bool 
     if (!input.hasValue()) continue;
     text += base::formatText("{}{}", i == 0 ? "" : ", ", graph::describe(input));
   }
-  return text + (isRefused ? ": XNNPACK refuses it)" : ")");
+  return text + base::formatText(": {})", node.whySlow);
 }
 
 }  // namespace
 
-std::string describeSlowOperations(const graph::Model& model, const Plan& plan,
-                                   const std::set<uint32_t>& refused) {
-  std::vector<uint32_t> slow;
+std::string describeSlowOperations(const graph::Model& model, const Plan& plan) {
+  std::vector<const Node*> slow;
   for (const Node& node : plan.nodes)
     if (std::string_view(node.kernel) == "reference" &&
-        (slow.empty() || slow.back() != node.operation))
-      slow.push_back(node.operation);
+        (slow.empty() || slow.back()->operation != node.operation))
+      slow.push_back(&node);
   if (slow.empty()) return {};
-  std::string text = base::formatText(
-      "{} of {} operations have no fast kernel for their types, shapes or quantisation, and run on "
-      "a slow one: ",
-      slow.size(), model.main().operations.size());
+  std::string text = base::formatText("{} of {} operations run on a slow kernel: ", slow.size(),
+                                      model.main().operations.size());
   for (size_t i = 0; i < std::min(slow.size(), kMostNamed); ++i)
-    text += base::formatText("{}{}", i == 0 ? "" : "; ",
-                             describeOperation(model.main(), slow[i], refused.contains(slow[i])));
+    text += base::formatText("{}{}", i == 0 ? "" : "; ", describeOperation(model.main(), *slow[i]));
   return text + (slow.size() > kMostNamed ? "; and others." : ".");
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <set>
 #include <string>
 
 #include "drivers/cpu/plan/plan.h"
@@ -11,9 +9,8 @@
 namespace hearth::cpu {
 
 // A sentence that names the operations of the main subgraph that run on a shared kernel for want of
-// a fast one, with their types and why; the first ones, where there are many. `refused` are those
-// that XNNPACK refused. Empty where there is none.
-std::string describeSlowOperations(const graph::Model& model, const Plan& plan,
-                                   const std::set<uint32_t>& refused);
+// a fast one, with their types and why (Node::whySlow); the first ones, where there are many. Empty
+// where there is none.
+std::string describeSlowOperations(const graph::Model& model, const Plan& plan);
 
 }  // namespace hearth::cpu

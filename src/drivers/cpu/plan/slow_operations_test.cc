@@ -29,7 +29,7 @@ std::string described(const graph::Model& model, const std::set<uint32_t>& refus
   PlanBuilder builder(model, &weights, refused);
   const Status built = builder.build();
   EXPECT_TRUE(built) << built.error().toString();
-  return describeSlowOperations(model, builder.takePlan(), refused);
+  return describeSlowOperations(model, builder.takePlan());
 }
 
 TEST(SlowOperationsTest, FastKernelsAreNotNamed) {
@@ -39,13 +39,36 @@ TEST(SlowOperationsTest, FastKernelsAreNotNamed) {
 TEST(SlowOperationsTest, SlowOnesAreNamedWithTheirTypes) {
   const std::string text = described(twoSums(OperandType::kTensorFloat16), {});
   EXPECT_THAT(text, HasSubstr("1 of 2 operations"));
-  EXPECT_THAT(text, HasSubstr("ADD 0 (TENSOR_FLOAT16[2,3]"));
+  EXPECT_THAT(text, HasSubstr("ADD 0 (TENSOR_FLOAT16[2,3], TENSOR_FLOAT16[2,3]: float16 has no "
+                              "faster kernel)"));
   EXPECT_THAT(text, ::testing::Not(HasSubstr("FLOAT32")));
 }
 
 TEST(SlowOperationsTest, WhatXnnpackRefusesIsSaid) {
   EXPECT_THAT(described(twoSums(kFloat), {1}), HasSubstr("ADD 1 (TENSOR_FLOAT32[4], "
                                                          "TENSOR_FLOAT32[4]: XNNPACK refuses it)"));
+}
+
+// Each lowering says itself which of its conditions is not met.
+TEST(SlowOperationsTest, TheReasonIsThatOfTheLowering) {
+  constexpr auto kByte = OperandType::kTensorQuant8AsymmSigned;
+  ModelBuilder pooling;
+  const uint32_t in = pooling.input(kByte, {1, 4, 4, 2}, 0.5f, 0);
+  const uint32_t one = pooling.scalar(1);
+  const uint32_t none = pooling.scalar(0);
+  pooling.operation(OperationType::kMaxPool2d,
+                    {in, none, none, none, none, one, one, one, one, none},
+                    {pooling.output(kByte, {1, 4, 4, 2}, 0.5f, 0)});
+  EXPECT_THAT(described(pooling.model(), {}),
+              HasSubstr(": XNNPACK does not pool windows of one place)"));
+  ModelBuilder layer;
+  const uint32_t rows = layer.input(kByte, {1, 2}, 16.0f, 0);
+  const uint32_t weights = layer.constant<int8_t>(kByte, {3, 2}, {1, 2, 3, 4, 5, 6}, 16.0f, 0);
+  const uint32_t bias =
+      layer.constant<int32_t>(OperandType::kTensorInt32, {3}, {0, 0, 0}, 256.0f, 0);
+  layer.operation(OperationType::kFullyConnected, {rows, weights, bias, layer.scalar(0)},
+                  {layer.output(kByte, {1, 3}, 0.5f, 0)});
+  EXPECT_THAT(described(layer.model(), {}), HasSubstr("scales are 256 times its output's)"));
 }
 
 }  // namespace

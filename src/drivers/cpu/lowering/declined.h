@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why several lowerings leave an operation to the shared kernel: words for PlanBuilder::decline().
+#pragma once
+
+namespace hearth::cpu {
+
+inline constexpr char kNchw[] = "only the order NHWC has a faster kernel";
+inline constexpr char kHalf[] = "float16 has no faster kernel";
+inline constexpr char kOneValue[] = "its activation leaves its output one value";
+inline constexpr char kHighScales[] = "its input's and weights' scales are 256 times its output's";
+inline constexpr char kWrongOnThisCpu[] = "XNNPACK's kernel gives wrong results on this CPU";
+inline constexpr char kComputedWeights[] = "its weights or biases are not constant";
+inline constexpr char kMixedTypes[] = "its types are mixed, or its weights are not constant";
+
+}  // namespace hearth::cpu
