@@ -340,6 +340,17 @@ class InterpreterTest(unittest.TestCase):
         interpreter.allocate_tensors()
         interpreter.invoke()
 
+    def testOptionsThatOtherRanksWouldLoseAreRefused(self):
+        delegate = load_delegate(hearth.delegate_library(), {"device": "nnapi-reference", "threads": 2})
+        interpreter = Interpreter(model_path=str(STORED / "activation-gelu-int8.tflite"),
+                                  experimental_delegates=[delegate])
+        index = interpreter.get_input_details()[0]["index"]
+        with self.assertRaisesRegex(ValueError, "The options device of .*inputs of another rank"):
+            interpreter.resize_tensor_input(index, [48])
+        interpreter.resize_tensor_input(index, [3, 16])
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+
     def testRanksChange(self):
         random = np.random.default_rng(9)
         for path, shapes in ((STORED / "activation-gelu-int8.tflite", [[3, 16], [48], [2, 2, 3, 4], [3, 16]]),

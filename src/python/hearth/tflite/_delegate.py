@@ -107,7 +107,4 @@ def divided(delegates):
             others.append(delegate)
         else:
             raise ValueError(f"{delegate!r} is no delegate: load_delegate() makes one.")
-    if others and set(options) - {"threads"}:
-        raise ValueError(f"The options {', '.join(options)} of libhearth_delegate.so cannot be joined with "
-                         "another library's delegate; 'threads' can.")
     return options, others

@@ -203,6 +203,11 @@ class Interpreter:
         return [self._get_op_details(index) for index in range(self._file.subgraphs[0].operator_count)]
 
     def _made_program(self, delegates):
+        refused = sorted(set(self._options) - {"threads"})
+        if refused:
+            raise ValueError(f"The options {', '.join(refused)} of libhearth_delegate.so cannot be joined with "
+                             "another library's delegate, nor with inputs of another rank or without "
+                             "elements; 'threads' can.")
         from . import _program  # few interpreters need it
 
         return _program.Program(self._file, *self._source, delegates, self._options, self._preserves_all)
