@@ -3,15 +3,13 @@
 // process.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <string_view>
 
-#include "base/env.h"
-#include "drivers/support_library/library_device.h"
 #include "hal/cts/backend.h"
 #include "hal/driver_library.h"
+#include "tools/manifest_device.h"
 
 namespace {
 
@@ -21,18 +19,16 @@ constexpr int kExitUsage = 2;
 constexpr char kUsage[] =
     "Usage: hearth-driver-cts DRIVER [OPTION of GoogleTest...]\n"
     "\n"
-    "Tests a driver: a library that exports hearth_driver_create, or the manifest (.json) of such "
-    "a\n"
-    "library or of a support library of NNAPI. The driver runs in this process, whatever host the\n"
-    "manifest names. Tests of operations that the driver does not support are skipped.\n"
+    "Tests a driver: a library that exports hearth_driver_create, or the manifest (.json) of such\n"
+    "a library, of a support library of NNAPI or of an external delegate for TensorFlow Lite. The\n"
+    "driver runs in this process, whatever host the manifest names. Tests of operations that the\n"
+    "driver does not support are skipped.\n"
     "--gtest_filter=PATTERN chooses tests, --help shows more options.\n";
 
 Result<std::shared_ptr<hal::Device>> deviceOf(const std::string& path) {
   if (!path.ends_with(".json")) return hal::loadDriverLibrary(path);
   HEARTH_ASSIGN(const hal::DriverManifest manifest, hal::readDriverManifest(path));
-  if (!manifest.isSupportLibrary) return hal::loadDriver(manifest);
-  HEARTH_ASSIGN(auto library, drivers::support_library::SupportLibrary::load(manifest.library));
-  return drivers::support_library::createDevice(std::move(library), manifest.name, manifest.device);
+  return tools::deviceOfManifest(manifest);
 }
 
 }  // namespace
@@ -43,9 +39,6 @@ int main(int argc, char** argv) {
     (isHelp ? std::cout : std::cerr) << kUsage;
     return isHelp ? 0 : kExitUsage;
   }
-  // A library that is a runtime itself does not find drivers, and this one among them.
-  for (const base::Env variable : {base::Env::kDriverPath, base::Env::kDriverHosts})
-    ::unsetenv(base::environmentVariable(variable).name);
   const auto device = deviceOf(argv[1]);
   if (!device) {
     std::cerr << "hearth-driver-cts: " << device.error().toString() << "\n";

@@ -16,13 +16,12 @@
 #include "base/descriptor.h"
 #include "base/env.h"
 #include "drivers/cpu/cpu_device.h"
-#include "drivers/delegate/delegate_device.h"
 #include "drivers/reference/reference_device.h"
-#include "drivers/support_library/library_device.h"
 #include "hal/driver_library.h"
 #include "ipc/host.h"
 #include "tools/commands.h"
 #include "tools/host_sandbox.h"
+#include "tools/manifest_device.h"
 #include "tools/service_manager.h"
 
 namespace hearth::tools {
@@ -39,37 +38,8 @@ struct Served {
   hal::DriverManifest manifest;
 };
 
-// Takes away where drivers are found: a library that holds Hearth must not find itself among them.
-void forgetDrivers() {
-  for (const base::Env variable : {base::Env::kDriverPath, base::Env::kDriverHosts})
-    ::unsetenv(base::environmentVariable(variable).name);
-}
-
-Result<std::shared_ptr<hal::Device>> loadSupportLibrary(const hal::DriverManifest& manifest) {
-  forgetDrivers();
-  HEARTH_ASSIGN(auto library, drivers::support_library::SupportLibrary::load(manifest.library));
-  return drivers::support_library::createDevice(std::move(library), manifest.name, manifest.device);
-}
-
-// The device of a vendor's delegate, in the environment that its manifest wants.
-Result<std::shared_ptr<hal::Device>> loadDelegate(const hal::DriverManifest& manifest) {
-  HEARTH_ASSIGN(drivers::delegate::DeviceSettings settings,
-                drivers::delegate::settingsOf(manifest));
-  forgetDrivers();
-  for (const auto& [name, value] : manifest.delegate->variables)
-    ::setenv(name.c_str(), value.c_str(), 1);
-  return drivers::delegate::createDevice(std::move(settings));
-}
-
 Result<Served> load(hal::DriverManifest manifest) {
-  std::shared_ptr<hal::Device> device;
-  if (manifest.isSupportLibrary) {
-    HEARTH_ASSIGN(device, loadSupportLibrary(manifest));
-  } else if (manifest.delegate) {
-    HEARTH_ASSIGN(device, loadDelegate(manifest));
-  } else {
-    HEARTH_ASSIGN(device, hal::loadDriver(manifest));
-  }
+  HEARTH_ASSIGN(std::shared_ptr<hal::Device> device, deviceOfManifest(manifest));
   return Served{std::move(device), std::move(manifest)};
 }
 

@@ -5,6 +5,7 @@ delegate for tests that does harm."""
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -14,6 +15,7 @@ from command import HEARTH, DataTest
 
 BUILD = pathlib.Path(HEARTH).parents[1]
 OWN_DELEGATE = BUILD / "lib" / "libhearth_delegate.so"
+DRIVER_SUITE = pathlib.Path(HEARTH).with_name("hearth-driver-cts")
 TEST_DELEGATE = BUILD / "share" / "hearth" / "test-delegates" / "libvendor_delegate_20.so"
 # Models of which a delegate can be offered all operations; the others have recurrent cells.
 MODELS = ["deeplabv3_mnv2_pascal_quant", "micro_speech_quantized", "mobilenet_v1_0.25_128_quant", "person_detect",
@@ -49,6 +51,14 @@ class VendorDelegateTest(DataTest):
             with self.subTest(model):
                 self.assertEqual(self.outputs(model, "--device", "npu", env=env),
                                  self.outputs(model, "--device", "hearth-cpu", env=env))
+
+    def testTheDriverSuiteTakesItsManifest(self):
+        env = self.environment(OWN_DELEGATE, {})
+        run = subprocess.run([DRIVER_SUITE, self.folder / "npu.json", "--gtest_filter=*HalExecution*"],
+                             env=env, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn("The device npu, version libhearth_delegate.so", run.stdout)
+        self.assertRegex(run.stdout, r"PASSED  \] [1-9]")
 
     def testAHostThatEndsLeavesTheModelToTheCpu(self):
         right = self.outputs("person_detect", "--device", "hearth-cpu", env=STORELESS)
