@@ -99,9 +99,8 @@ bool ModelFamily::keep(const std::vector<uint32_t>& operations,
 }
 
 const SavedPart& ModelFamily::savedPart(const std::vector<uint32_t>& operations) const {
-  static const SavedPart none;
   const auto found = saved_.parts.find(digestOf(operations));
-  return found == saved_.parts.end() ? none : found->second;
+  return found == saved_.parts.end() ? unsaved_ : found->second;
 }
 
 std::shared_ptr<cache::SegmentStore> ModelFamily::storeFor(const graph::Model& part) {

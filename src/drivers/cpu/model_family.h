@@ -97,6 +97,7 @@ class ModelFamily {
   const std::shared_ptr<threads::ThreadPool> pool_;
   const std::shared_ptr<cache::SegmentStore> store_;
   const SavedFamily saved_;
+  const SavedPart unsaved_;  // of parts that are not in saved_
   const FamilyKeeping keeping_;
   std::atomic<bool> isPrepared_ = false;
 
