@@ -21,6 +21,9 @@ Outcome<void> inspectCommand(
     const InspectOptions& options,
     const std::function<std::string(const std::string& path)>& describeLanguage);
 Outcome<void> devicesCommand(const DevicesOptions& options);
+// `devices --probe`: lets an external delegate for TensorFlow Lite take a model, beside the
+// processor.
+Outcome<void> probeCommand(const DevicesOptions& options);
 // Returns when the host is told to end, or its one client is gone.
 Outcome<void> serveCommand(const ServeOptions& options);
 // `verify` removes wrong objects from the store and then fails.

@@ -2,11 +2,17 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <vector>
 
 namespace hearth::tools {
+
+inline double millisecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
 
 // The nearest-rank percentile (0 < p <= 100) of measurements; nullopt when there are none.
 inline std::optional<double> percentile(std::vector<double> values, double p) {

@@ -171,6 +171,33 @@ void addConformanceOptions(CLI::App* app, ConformanceOptions* options) {
                 "Print one JSON object, with the kernel of each operation");
 }
 
+void addProbeOptions(CLI::App* app, ProbeOptions* options) {
+  CLI::Option* const probe =
+      app->add_option("--probe", options->library,
+                      "Try an external delegate for TensorFlow Lite: the library that an NPU's "
+                      "vendor ships. Shows the manifest that makes a device of it")
+          ->type_name("LIBRARY");
+  app->add_option("MODEL", options->model,
+                  "A model for the probe: what the delegate takes of it, its results and times "
+                  "beside the processor's")
+      ->needs(probe);
+  const auto addList = [&](const char* name, std::vector<std::string>* list, const char* help,
+                           const char* type) {
+    app->add_option(name, *list, help)->allow_extra_args(false)->type_name(type)->needs(probe);
+  };
+  addList("--option", &options->options, "Option of the delegate; may be repeated", "KEY=VALUE");
+  addList("--variable", &options->variables, "Variable of its environment; may be repeated",
+          "NAME=VALUE");
+  addList("--device-node", &options->devices,
+          "Device node that it uses, such as /dev/galcore; may be repeated", "PATH");
+  addList("--folder", &options->folders, "Folder that it reads and writes; may be repeated",
+          "PATH");
+  app->add_option("--tflite", options->version,
+                  "Version of TensorFlow that it was compiled for, such as 2.14 (not known)")
+      ->type_name("VERSION")
+      ->needs(probe);
+}
+
 void addServeOptions(CLI::App* app, ServeOptions* options) {
   app->add_option("--device", options->device, "Device to serve")->type_name("NAME");
   app->add_option("--manifest", options->manifest,
@@ -334,6 +361,7 @@ int runMain(int argc, char** argv) {
   DevicesOptions devices;
   CLI::App* devicesApp = app.add_subcommand("devices", "List the devices");
   devicesApp->add_flag("--json", devices.isJson, "Print one JSON object");
+  addProbeOptions(devicesApp, &devices.probe);
 
   ServeOptions serve;
   CLI::App* serveApp = app.add_subcommand(
@@ -397,7 +425,7 @@ int runMain(int argc, char** argv) {
     else if (*conformanceApp)
       outcome = conformanceCommand(conformance);
     else
-      outcome = devicesCommand(devices);
+      outcome = devices.probe.library.empty() ? devicesCommand(devices) : probeCommand(devices);
   }
   if (!outcome) return fail(outcome.error());
   std::cout.flush();

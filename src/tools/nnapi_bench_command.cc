@@ -36,10 +36,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kRepeat = 20;
 
-double millisecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
-
 // Reads start reports: NNAPI writes them only to the file of HEARTH_REPORT, here one in memory.
 class StartReports {
  public:

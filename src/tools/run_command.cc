@@ -17,6 +17,7 @@
 #include "tools/detection.h"
 #include "tools/input_shapes.h"
 #include "tools/key_points.h"
+#include "tools/latency.h"
 #include "tools/load_model.h"
 #include "tools/media/drawing.h"
 #include "tools/media/elements.h"
@@ -43,10 +44,6 @@ constexpr uint64_t kBenchSeed = 0;
 // being built, but these take little time.
 constexpr uint64_t kMostTuningRuns = 400;
 constexpr double kTuningRunsMs = 30'000;
-
-double millisecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
 
 // Processor time of all threads of this process so far.
 double processorMs() {

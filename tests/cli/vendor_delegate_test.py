@@ -52,6 +52,36 @@ class VendorDelegateTest(DataTest):
                 self.assertEqual(self.outputs(model, "--device", "npu", env=env),
                                  self.outputs(model, "--device", "hearth-cpu", env=env))
 
+    def probe(self, library, *arguments):
+        return self.json("devices", "--probe", library, *arguments, env=STORELESS)
+
+    def testAProbeShowsWhatADelegateMakesOfAModel(self):
+        report = self.probe(OWN_DELEGATE, self.model("person_detect"), "--option", "device=hearth-cpu",
+                            "--variable", "A=b", "--tflite", "2.14")
+        operations = report["operations"]
+        self.assertEqual(operations["taken"], operations["count"])
+        self.assertGreater(operations["count"], 20)
+        self.assertEqual(report["devices"], "hearth-delegate")
+        self.assertEqual(report["results"], {"different_elements": 0, "greatest_difference": 0})
+        for times in (report["ready_ms"], report["run_ms"]):
+            self.assertEqual(set(times), {"delegate", "cpu"})
+        # The manifest makes the device that was tried.
+        (self.folder / "npu.json").write_text(json.dumps(report["manifest"]), encoding="utf-8")
+        devices = self.json("devices", env={**STORELESS, "HEARTH_DRIVER_PATH": str(self.folder)})["devices"]
+        self.assertIn((report["device"], report["version"]), [(each["name"], each["version"]) for each in devices])
+
+    def testAProbeNamesWhatIsNotTaken(self):
+        text = self.succeed("devices", "--probe", OWN_DELEGATE, self.model("keras_lstm_mnist_ptq"), env=STORELESS)
+        self.assertRegex(text, r"it takes 5 of 6\n +not 1 QUANTIZED_SEQUENCE_LSTM: TensorFlow Lite has no")
+
+    def testAProbeOfALibraryThatDoesHarmIsAnError(self):
+        self.assertRegex(self.refuse(2, "devices", "--probe", "/usr/lib/libnone.so"), "There is no library")
+        for stage in ("prepare", "invoke"):
+            with self.subTest(stage):
+                self.assertIn("host", self.refuse(1, "devices", "--probe", TEST_DELEGATE, self.model("person_detect"),
+                                                  "--option", f"stage={stage}", "--option", "harm=crash",
+                                                  env=STORELESS))
+
     def testTheDriverSuiteTakesItsManifest(self):
         env = self.environment(OWN_DELEGATE, {})
         run = subprocess.run([DRIVER_SUITE, self.folder / "npu.json", "--gtest_filter=*HalExecution*"],
