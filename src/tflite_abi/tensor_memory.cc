@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tflite_abi/tensor_memory.h"
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
 
 namespace hearth::tflite_abi {
+namespace {
+
+constexpr uint8_t kMark = 0xa5;
+
+}  // namespace
 
 Result<TensorMemory> TensorMemory::allocate(uint64_t size) {
   constexpr uint64_t kPage = 4096;  // all larger pages consist of these
@@ -21,6 +28,15 @@ Result<TensorMemory> TensorMemory::allocate(uint64_t size) {
   if ((reinterpret_cast<uintptr_t>(memory.data_) + size - 1) % kPage + kPadding >= kPage)
     memory.data_ += kPadding;
   return memory;
+}
+
+void TensorMemory::guard() {
+  std::memset(data_ + size_, kMark, kPadding);
+}
+
+bool TensorMemory::isWithin() const {
+  return std::all_of(data_ + size_, data_ + size_ + kPadding,
+                     [](uint8_t byte) { return byte == kMark; });
 }
 
 }  // namespace hearth::tflite_abi

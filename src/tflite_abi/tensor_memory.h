@@ -25,6 +25,10 @@ class TensorMemory {
   uint8_t* data() const { return data_; }
   uint64_t size() const { return size_; }
 
+  // Marks the padding of allocated memory; isWithin() then tells whether nobody has written there.
+  void guard();
+  bool isWithin() const;
+
  private:
   struct Free {
     void operator()(void* memory) const { std::free(memory); }

@@ -116,6 +116,14 @@ TEST(DelegateDeviceTest, RefusesOtherShapesAndNodesThatAreNotThere) {
   }
 }
 
+TEST(DelegateDeviceTest, AWriteBehindATensorIsAnError) {
+  const auto device = deviceWith({{"habit", "overrun"}});
+  ASSERT_TRUE(device);
+  const auto prepared = (*device)->prepareModel(chain(), {}, {});
+  ASSERT_FALSE(prepared);
+  EXPECT_THAT(prepared.error().toString(), HasSubstr("writes behind the end of the tensor"));
+}
+
 TEST(DelegateDeviceTest, OpenShapesArePreparedWhenTheyAreKnown) {
   const auto device = deviceWith({});
   ASSERT_TRUE(device);

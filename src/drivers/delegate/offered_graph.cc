@@ -119,6 +119,7 @@ Status OfferedGraph::placeTensors() {
     tflite_abi::TensorMemory& memory = memory_[index];
     if (memory.data() == nullptr) {
       HEARTH_ASSIGN(memory, tflite_abi::TensorMemory::allocate(tensor.bytes));
+      memory.guard();
       activationBytes_ += tensor.bytes;
     }
     tensor.data = memory.data();
@@ -165,6 +166,10 @@ Status OfferedGraph::prepare() {
 
 Status OfferedGraph::run() {
   for (const int32_t index : plan_) HEARTH_TRY(invokeKernel(nodes_[static_cast<size_t>(index)]));
+  for (const auto& [tensor, memory] : memory_)
+    if (!memory.isWithin())
+      return fail(ErrorCode::kOpFailed, "The delegate writes behind the end of the tensor {}.",
+                  tensor);
   return checkShapes();
 }
 
