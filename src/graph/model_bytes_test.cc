@@ -194,7 +194,9 @@ TEST(ModelBytes, HugeCountsTakeNoMemory) {
     std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(at), 7, uint8_t{0});
     bytes[at + 7] = 0x10;  // 2^60
     const auto decoded = decodeModel(bytes, model.pools);
-    if (decoded) EXPECT_TRUE(validate(*decoded));
+    if (decoded) {
+      EXPECT_TRUE(validate(*decoded));
+    }
   }
 }
 
