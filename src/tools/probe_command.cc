@@ -127,28 +127,47 @@ class Trial {
     std::vector<Array> outputs;  // empty where they cannot be compared
   };
 
-  Outcome<Json> claims() const;
+  // The first signature of the model, with the shapes that the file has by default in place of
+  // unknown ones.
+  Outcome<Json> signature();
+  Outcome<Json> claims(const Json& signature) const;
   Outcome<Side> measure(const std::string& device) const;
   static Json compared(const std::vector<Array>& own, const std::vector<Array>& right);
 
   const Model& model_;
   const std::string& device_;
+  std::map<std::string, std::vector<uint32_t>> shapes_;
 };
 
-Outcome<Json> Trial::claims() const {
-  const Json told = Json::parse(model_.inspect());
+Outcome<Json> Trial::signature() {
+  const auto first = [](const Json& told) -> Outcome<Json> {
+    const Json& signatures = told.at("signatures");
+    if (signatures.empty())
+      return std::unexpected(Failure(kExitFailure, "The model has no entry."));
+    const Json& problem = signatures[0]["problem"];
+    if (!problem.is_null())
+      return std::unexpected(Failure(kExitFailure, problem.get<std::string>()));
+    return signatures[0];
+  };
+  HEARTH_ASSIGN(Json told, first(Json::parse(model_.inspect())));
+  for (const Json& input : told["inputs"])
+    if (std::ranges::contains(input["shape"].get<std::vector<uint32_t>>(), 0u))
+      shapes_[input["name"].get<std::string>()] =
+          input["default_shape"].get<std::vector<uint32_t>>();
+  if (shapes_.empty()) return told;
+  CompileOptions options;
+  options.shapes = shapes_;
+  return first(Json::parse(model_.inspect(options)));
+}
+
+Outcome<Json> Trial::claims(const Json& signature) const {
   size_t all = 0;
   size_t taken = 0;
   Json refused = Json::array();
   std::map<std::pair<std::string, std::string>, size_t> places;
-  const Json& signature = told["signatures"][0];
-  const auto failure = [](const Json& problem) {
-    return std::unexpected(Failure(kExitFailure, problem.get<std::string>()));
-  };
-  if (!signature["problem"].is_null()) return failure(signature["problem"]);
   for (const Json& device : signature["devices"])
     if (device["device"] == device_ && !device["problem"].is_null())
-      return failure(device["problem"]);
+      return std::unexpected(Failure(kExitFailure, device["problem"].get<std::string>()));
   for (const Json& operation : signature["operations"])
     for (const Json& answer : operation["devices"]) {
       if (answer["device"] != device_) continue;
@@ -173,6 +192,7 @@ Outcome<Trial::Side> Trial::measure(const std::string& device) const {
   CompileOptions options;
   options.device = device;
   options.cache = HEARTH_CACHE_OFF;
+  options.shapes = shapes_;
   const Clock::time_point begin = Clock::now();
   const Compilation compilation = model_.compile(options);
   Execution execution = compilation.createExecution();
@@ -234,7 +254,8 @@ Json Trial::compared(const std::vector<Array>& own, const std::vector<Array>& ri
 }
 
 Outcome<void> Trial::run(Json* report) {
-  HEARTH_ASSIGN((*report)["operations"], claims());
+  HEARTH_ASSIGN(const Json told, signature());
+  HEARTH_ASSIGN((*report)["operations"], claims(told));
   const Json& operations = (*report)["operations"];
   if (operations["taken"] == 0) return {};
   HEARTH_ASSIGN(const Side right, measure(kCpu));

@@ -11,10 +11,11 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from command import HEARTH, DataTest
+from command import HEARTH, ROOT, DataTest
 
 BUILD = pathlib.Path(HEARTH).parents[1]
 OWN_DELEGATE = BUILD / "lib" / "libhearth_delegate.so"
+COMPATIBILITY = ROOT / "tests" / "compatibility" / "models"
 DRIVER_SUITE = pathlib.Path(HEARTH).with_name("hearth-driver-cts")
 TEST_DELEGATE = BUILD / "share" / "hearth" / "test-delegates" / "libvendor_delegate_20.so"
 # Models of which a delegate can be offered all operations; the others have recurrent cells.
@@ -69,6 +70,12 @@ class VendorDelegateTest(DataTest):
         (self.folder / "npu.json").write_text(json.dumps(report["manifest"]), encoding="utf-8")
         devices = self.json("devices", env={**STORELESS, "HEARTH_DRIVER_PATH": str(self.folder)})["devices"]
         self.assertIn((report["device"], report["version"]), [(each["name"], each["version"]) for each in devices])
+
+    def testAProbeTakesTheDefaultsOfUnknownShapes(self):
+        report = self.probe(OWN_DELEGATE, COMPATIBILITY / "conv-3x3-same-open-batch-dynamic.tflite",
+                            "--option", "device=hearth-cpu")
+        self.assertEqual(report["devices"], "hearth-delegate")
+        self.assertEqual(report["results"]["different_elements"], 0)
 
     def testAProbeNamesWhatIsNotTaken(self):
         text = self.succeed("devices", "--probe", OWN_DELEGATE, self.model("keras_lstm_mnist_ptq"), env=STORELESS)
