@@ -282,7 +282,7 @@ void ArrayMemory::release() {
 // Takes the memory of an object with the buffer protocol that needs no conversion. Much faster than
 // nanobind's way, which knows DLPack and all types. False for all else.
 bool ArrayMemory::takeBuffer(nb::handle object, const TensorInfo& tensor, bool isWritable) {
-  if (tensor.byteSize == 0 || !PyObject_CheckBuffer(object.ptr())) return false;
+  if (!PyObject_CheckBuffer(object.ptr())) return false;
   const char* const formats = bufferFormats(tensor.type);
   if (formats == nullptr) return false;
   const int flags = PyBUF_ND | PyBUF_FORMAT | (isWritable ? PyBUF_WRITABLE : 0);
@@ -297,12 +297,14 @@ bool ArrayMemory::takeBuffer(nb::handle object, const TensorInfo& tensor, bool i
               static_cast<size_t>(buffer_.itemsize) == typeSize(tensor.type) &&
               static_cast<size_t>(buffer_.ndim) == tensor.dimensions.size();
   for (size_t i = 0; fits && i < tensor.dimensions.size(); ++i)
-    fits = static_cast<uint64_t>(buffer_.shape[i]) == tensor.dimensions[i];
+    fits = static_cast<uint64_t>(buffer_.shape[i]) == tensor.dimensions[i] ||
+           (tensor.dimensions[i] == 0 && std::in_range<uint32_t>(buffer_.shape[i]));
   if (!fits) {
     release();
     buffer_ = {};
     return false;
   }
+  if (tensor.byteSize == 0) dimensions_.assign(buffer_.shape, buffer_.shape + buffer_.ndim);
   data_ = buffer_.buf;
   bytes_ = static_cast<uint64_t>(buffer_.len);
   return true;
@@ -365,12 +367,22 @@ AlignedMemory::AlignedMemory(const TensorInfo& tensor, uint64_t bytes)
 }
 
 nb::object AlignedMemory::take(const std::vector<uint32_t>& dimensions) {
-  std::vector<size_t> shape(dimensions.begin(), dimensions.end());
-  if (type_ == HEARTH_TYPE_INT4) shape = {bytesOf(type_, dimensions)};
   const nb::capsule owner(owner_.get(), [](void* memory) noexcept { std::free(memory); });
   owner_.release();
-  return nb::cast(nb::ndarray<nb::numpy>(data_, shape.size(), shape.data(), owner, nullptr,
-                                         elementType(type_)));
+  return arrayWith(dimensions, owner);
+}
+
+nb::object AlignedMemory::view(const std::vector<uint32_t>& dimensions) const {
+  return arrayWith(dimensions, nb::handle());
+}
+
+nb::object AlignedMemory::arrayWith(const std::vector<uint32_t>& dimensions,
+                                    nb::handle owner) const {
+  std::vector<size_t> shape(dimensions.begin(), dimensions.end());
+  if (type_ == HEARTH_TYPE_INT4) shape = {bytesOf(type_, dimensions)};
+  return nb::cast(
+      nb::ndarray<nb::numpy>(data_, shape.size(), shape.data(), owner, nullptr, elementType(type_)),
+      nb::rv_policy::reference);
 }
 
 }  // namespace hearth::python

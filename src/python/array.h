@@ -60,7 +60,7 @@ class ArrayMemory {
   WritableArray writable_;
   void* data_ = nullptr;
   uint64_t bytes_ = 0;
-  std::vector<uint32_t> dimensions_;  // empty for a tensor whose dimensions are all known
+  std::vector<uint32_t> dimensions_;  // of an input; empty if all are known before
 };
 
 // Memory of a new NumPy array that kernels use in place: see hearth_execution_set_input.
@@ -72,8 +72,12 @@ class AlignedMemory {
   // The array, which owns the memory from now on. Call it once; `dimensions` need no more than
   // bytes().
   nanobind::object take(const std::vector<uint32_t>& dimensions);
+  // An array that does not own the memory, which has to live as long.
+  nanobind::object view(const std::vector<uint32_t>& dimensions) const;
 
  private:
+  nanobind::object arrayWith(const std::vector<uint32_t>& dimensions, nanobind::handle owner) const;
+
   hearth_type type_;
   uint64_t bytes_;
   std::unique_ptr<void, void (*)(void*)> owner_;

@@ -26,6 +26,9 @@ std::optional<std::chrono::nanoseconds> duration(std::optional<double> seconds) 
 // The most bytes of an output that is small: they are copied sooner than another array is bound.
 constexpr uint64_t kMostKept = 16 << 10;
 
+// For how many tuples of shapes of the inputs outputs are kept: a program alternates between a few.
+constexpr size_t kMostShapes = 8;
+
 std::string namesOf(const std::vector<TensorInfo>& tensors) {
   std::string names;
   for (const TensorInfo& tensor : tensors)
@@ -89,19 +92,30 @@ std::vector<nb::object> keysOf(const std::vector<TensorInfo>& tensors) {
   return keys;
 }
 
-// Makes the array that runs write a small output to, unless there is one.
-void keepArray(const TensorInfo& tensor, Binding::Kept* kept) {
-  if (kept->data != nullptr) return;
-  AlignedMemory memory(tensor, tensor.byteSize);
-  kept->bytes = memory.bytes();
-  void* const data = memory.data();
-  kept->array = memory.take(tensor.dimensions);
-  kept->copy = kept->array.attr("copy");
-  kept->data = data;
+// The bytes that an output takes, as far as they are known before a run.
+uint64_t expectedBytes(const TensorInfo& tensor) {
+  return tensor.byteSize != 0 ? tensor.byteSize : bytesOf(tensor.type, tensor.defaultDimensions);
+}
+
+bool isSmall(const Binding::Kept& kept) {
+  return kept.bytes <= kMostKept;
+}
+
+// Makes the memory that runs write a small output to, unless there is enough.
+void keepMemory(const TensorInfo& tensor, Binding::Kept* kept) {
+  if (kept->memory && kept->memory->bytes() >= kept->bytes) return;
+  kept->copy.reset();
+  kept->array.reset();
+  kept->memory.emplace(tensor, kept->bytes);
 }
 
 // A new array with the values of the last run.
-nb::object copied(const Binding::Kept& kept) {
+nb::object copied(Binding::Kept& kept, const std::vector<uint32_t>& dimensions) {
+  if (!kept.copy.is_valid() || kept.dimensions != dimensions) {
+    kept.array = kept.memory->view(dimensions);
+    kept.copy = kept.array.attr("copy");
+    kept.dimensions = dimensions;
+  }
   PyObject* const array = callWithLock([&] { return PyObject_CallNoArgs(kept.copy.ptr()); });
   if (array == nullptr) throw nb::python_error();
   return nb::steal(array);
@@ -170,72 +184,105 @@ Arguments::Arguments(std::shared_ptr<const Compiled> compiled, nb::handle inputs
   }
 }
 
+std::vector<Binding::Kept>& Arguments::keptIn(Binding& binding) const {
+  std::list<Binding::Shaped>& all = binding.shaped;
+  const auto isOfThese = [this](const Binding::Shaped& shaped) {
+    auto known = shaped.inputs.begin();
+    for (const ArrayMemory& input : inputs_) {
+      const std::vector<uint32_t>& dimensions = input.dimensions();
+      if (static_cast<size_t>(shaped.inputs.end() - known) < dimensions.size() ||
+          !std::equal(dimensions.begin(), dimensions.end(), known))
+        return false;
+      known += static_cast<std::ptrdiff_t>(dimensions.size());
+    }
+    return known == shaped.inputs.end();
+  };
+  if (const auto found = std::ranges::find_if(all, isOfThese); found != all.end()) {
+    all.splice(all.end(), all, found);
+    return all.back().outputs;
+  }
+  Binding::Shaped made;
+  for (const ArrayMemory& input : inputs_)
+    made.inputs.insert(made.inputs.end(), input.dimensions().begin(), input.dimensions().end());
+  made.outputs.resize(compiled_->outputs.size());
+  for (size_t i = 0; i < made.outputs.size(); ++i)
+    made.outputs[i].bytes = expectedBytes(compiled_->outputs[i]);
+  if (all.size() == kMostShapes) all.pop_front();
+  all.push_back(std::move(made));
+  return all.back().outputs;
+}
+
 void Arguments::bind(Execution& execution, Binding& binding) {
+  const auto bindTo = [](Binding::Bound* bound, const void* data, uint64_t bytes,
+                         const std::vector<uint32_t>& dimensions, const auto& set) {
+    if (bound->data == data && bound->bytes == bytes && bound->dimensions == dimensions) return;
+    bound->data = nullptr;
+    set();
+    *bound = {data, bytes, dimensions};
+  };
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (strings_[i]) {
       execution.setInputStrings(i, strings_[i]->texts, strings_[i]->dimensions);
       continue;
     }
     const ArrayMemory& input = inputs_[i];
-    const bool isFixed = compiled_->inputs[i].byteSize != 0;
-    if (isFixed && binding.inputs[i] == input.data()) continue;
-    binding.inputs[i] = nullptr;
-    execution.setInput(i, input.data(), input.bytes(), input.dimensions());
-    if (isFixed) binding.inputs[i] = input.data();
+    bindTo(&binding.inputs[i], input.data(), input.bytes(), input.dimensions(),
+           [&] { execution.setInput(i, input.data(), input.bytes(), input.dimensions()); });
   }
+  std::vector<Binding::Kept>& kept = keptIn(binding);
   for (size_t i = 0; i < outputs_.size(); ++i) {
     Output& output = outputs_[i];
     const TensorInfo& tensor = compiled_->outputs[i];
-    const auto bindTo = [&](void* data, uint64_t bytes) {
-      if (tensor.byteSize != 0 && binding.outputs[i] == data) return;
-      binding.outputs[i] = nullptr;
-      execution.setOutput(i, data, bytes);
-      if (tensor.byteSize != 0) binding.outputs[i] = data;
+    const auto bindOutput = [&](const auto& memory) {
+      bindTo(&binding.outputs[i], memory.data(), memory.bytes(), {},
+             [&] { execution.setOutput(i, memory.data(), memory.bytes()); });
     };
     if (output.given) {
-      bindTo(output.given->data(), output.given->bytes());
-      continue;
+      bindOutput(*output.given);
+    } else if (isSmall(kept[i])) {
+      keepMemory(tensor, &kept[i]);
+      bindOutput(*kept[i].memory);
+    } else {
+      if (!output.made || output.made->bytes() < kept[i].bytes)
+        output.made.emplace(tensor, kept[i].bytes);
+      bindOutput(*output.made);
     }
-    if (tensor.byteSize != 0 && tensor.byteSize <= kMostKept) {
-      keepArray(tensor, &binding.kept[i]);
-      output.isKept = true;
-      bindTo(binding.kept[i].data, binding.kept[i].bytes);
-      continue;
-    }
-    if (!output.made)
-      output.made.emplace(tensor, tensor.byteSize != 0
-                                      ? tensor.byteSize
-                                      : bytesOf(tensor.type, tensor.defaultDimensions));
-    bindTo(output.made->data(), output.made->bytes());
   }
 }
 
-void Arguments::grow(const Execution& execution) {
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (outputs_[i].given || outputs_[i].isKept) continue;
-    const TensorInfo& tensor = compiled_->outputs[i];
-    const uint64_t bytes = bytesOf(tensor.type, execution.outputShape(i));
-    if (bytes > outputs_[i].made->bytes()) outputs_[i].made.emplace(tensor, bytes);
-  }
+void Arguments::grow(const Execution& execution, Binding& binding) {
+  std::vector<Binding::Kept>& kept = keptIn(binding);
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (!outputs_[i].given)
+      kept[i].bytes =
+          std::max(kept[i].bytes, bytesOf(compiled_->outputs[i].type, execution.outputShape(i)));
 }
 
-nb::object Arguments::take(const Execution& execution, const Binding& binding) {
+nb::object Arguments::take(const Execution& execution, Binding& binding) {
+  std::vector<Binding::Kept>& kept = keptIn(binding);
   nb::dict result;
   nb::list list;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const TensorInfo& tensor = compiled_->outputs[i];
     Output& output = outputs_[i];
+    const auto takeWith = [&](const std::vector<uint32_t>& dimensions) {
+      const bool isKept = isSmall(kept[i]);
+      nb::object value;
+      if (tensor.type == HEARTH_TYPE_STRING)
+        value = arrayOfStrings(execution, isKept ? kept[i].memory->data() : output.made->data(),
+                               dimensions);
+      else
+        value = isKept ? copied(kept[i], dimensions) : output.made->take(dimensions);
+      if (tensor.byteSize == 0) kept[i].bytes = bytesOf(tensor.type, dimensions);
+      return value;
+    };
     nb::object value;
-    if (tensor.type == HEARTH_TYPE_STRING)
-      value = arrayOfStrings(execution, output.isKept ? binding.kept[i].data : output.made->data(),
-                             tensor.byteSize != 0 ? tensor.dimensions : execution.outputShape(i));
-    else if (output.given)
+    if (output.given)
       value = output.object;
-    else if (output.isKept)
-      value = copied(binding.kept[i]);
+    else if (tensor.byteSize != 0)
+      value = takeWith(tensor.dimensions);
     else
-      value =
-          output.made->take(tensor.byteSize != 0 ? tensor.dimensions : execution.outputShape(i));
+      value = takeWith(execution.outputShape(i));
     if (areOutputsListed_)
       list.append(value);
     else if (PyDict_SetItem(result.ptr(), compiled_->outputNames[i].ptr(), value.ptr()) != 0)
@@ -292,7 +339,7 @@ void Runner::runWith(Arguments& arguments, std::optional<double> timeout, From f
       if (exception.code() != HEARTH_OUTPUT_INSUFFICIENT_SIZE || tries > compiled_->outputs.size())
         throw;
     }
-    arguments.grow(*execution_);
+    arguments.grow(*execution_, binding_);
     arguments.bind(*execution_, binding_);
   }
 }
@@ -405,7 +452,7 @@ nb::object Run::wait(std::optional<double> timeout) {
     }
     if (ending == Ending::kNone) return nb::none();
     if (ending == Ending::kTooSmall && hasTurn_) {
-      arguments_.grow(*runner_->execution_);
+      arguments_.grow(*runner_->execution_, runner_->binding_);
       arguments_.bind(*runner_->execution_, runner_->binding_);
       runner_->runWith(arguments_, timeout_, Runner::From::kPresentState);
     }

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,22 +34,34 @@ struct Compiled {
 // thread at a time.
 struct Binding {
   explicit Binding(const Compiled& compiled)
-      : inputs(compiled.inputs.size()),
-        outputs(compiled.outputs.size()),
-        kept(compiled.outputs.size()) {}
+      : inputs(compiled.inputs.size()), outputs(compiled.outputs.size()) {}
 
-  // By tensor: memory that the execution is known to be bound to, with the tensor's size; or null.
-  std::vector<const void*> inputs;
-  std::vector<const void*> outputs;
-  // By output: for a small one an array that runs write to if the caller gives none. The result is
-  // a copy of it, which takes less time than binding a new array.
-  struct Kept {
-    void* data = nullptr;  // null: none
+  // Memory that the execution is known to be bound to; null: not known.
+  struct Bound {
+    const void* data = nullptr;
     uint64_t bytes = 0;
-    nanobind::object array;
-    nanobind::object copy;  // its method
+    std::vector<uint32_t> dimensions;  // of an input that has unknown ones
   };
-  std::vector<Kept> kept;
+  std::vector<Bound> inputs;
+  std::vector<Bound> outputs;
+
+  // What is known of an output that the caller gives no array for.
+  struct Kept {
+    uint64_t bytes = 0;  // of memory that suffices, as far as is known
+    // For a small output: memory that runs write to. The result is a copy of it, which takes less
+    // time than binding a new array.
+    std::optional<AlignedMemory> memory;
+    std::vector<uint32_t> dimensions;  // of the array
+    nanobind::object array;            // in the memory
+    nanobind::object copy;             // its method
+  };
+  // The outputs for one tuple of shapes of the inputs.
+  struct Shaped {
+    std::vector<uint32_t> inputs;  // the dimensions of those that have unknown ones
+    std::vector<Kept> outputs;
+  };
+  // The last few ones, which stay where they are; the last used at the end.
+  std::list<Shaped> shaped;
 };
 
 // Arrays that a run reads and writes.
@@ -62,18 +75,19 @@ class Arguments {
 
   void bind(Execution& execution, Binding& binding);
   // After a run that failed since a buffer was too small: allocates what it asks for.
-  void grow(const Execution& execution);
+  void grow(const Execution& execution, Binding& binding);
   // All outputs: a list if outputs were given so, else a dictionary by name. Once, after a run that
   // succeeded.
-  nanobind::object take(const Execution& execution, const Binding& binding);
+  nanobind::object take(const Execution& execution, Binding& binding);
 
  private:
   struct Output {
     std::optional<ArrayMemory> given;
     nanobind::object object;  // `given` as the caller has it
-    bool isKept = false;      // Binding::Kept
     std::optional<AlignedMemory> made;
   };
+  // The outputs of the binding for these inputs, which become the last used ones.
+  std::vector<Binding::Kept>& keptIn(Binding& binding) const;
   std::shared_ptr<const Compiled> compiled_;
   std::vector<ArrayMemory> inputs_;
   std::vector<std::optional<StringInput>> strings_;  // by input; `inputs_` has nothing for these

@@ -458,6 +458,37 @@ class PackageTest(unittest.TestCase):
         x = np.random.default_rng(1).random((3, 12, 12, 4), np.float32)
         np.testing.assert_array_equal(*(list(made.run(x).values())[0] for made in (three, compiled)))
 
+    def testShapesInTurnOnOneExecution(self):
+        model = hearth.Model(ROOT / "tests/compatibility/models/conv-3x3-same-open-batch-dynamic.tflite")
+        compiled = model.compile(store=self.store)
+        execution = compiled.create_execution()
+        random = np.random.default_rng(2)
+        name = compiled.inputs[0].name
+        # More than are kept, small outputs and large ones.
+        inputs = [random.random((batch, 12, 12, 4), np.float32) for batch in (1, 4, 8, 3, 2, 5, 6, 7, 9, 24)]
+        expected = []
+        for x in inputs:
+            fixed = model.compile(store=self.store, shapes={name: x.shape})
+            expected.append(list(fixed.run(x).values())[0])
+        results = []
+        for _ in range(3):
+            for x, right in zip(inputs, expected):
+                results.append((list(execution.run(x).values())[0], right))
+        # The same memory with another shape, and a copy where the first dimension is the same.
+        memory = np.zeros((8, 12, 12, 4), np.float32)
+        for x, right in list(zip(inputs, expected))[:4]:
+            memory[:len(x)] = x
+            results.append((list(execution.run(memory[:len(x)]).values())[0], right))
+            results.append((list(execution.run(np.asfortranarray(x)).values())[0], right))
+        given = np.zeros_like(expected[1])
+        output = compiled.outputs[0].name
+        self.assertIs(execution.run(inputs[1], outputs={output: given})[output], given)
+        results.append((given, expected[1]))
+        for value, right in results:  # later runs have not written to earlier results
+            np.testing.assert_array_equal(value, right)
+            value[...] = 0
+        self.assertLessEqual(compiled.start_report["shapes"], 8)
+
     def testARunKeepsItsArraysAndItsExecution(self):
         execution = self.compiled.create_execution()
         x = picture(8)
