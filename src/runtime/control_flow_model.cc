@@ -9,11 +9,10 @@
 
 #include "memory/pool.h"
 #include "ops/control_flow.h"
+#include "runtime/pool_layout.h"
 
 namespace hearth::runtime {
 namespace {
-
-constexpr uint64_t kAlignment = 64;
 
 // The bytes of an argument, or null if they are not in this process.
 uint8_t* bytesOf(const hal::Argument& argument) {
@@ -181,8 +180,7 @@ class WhileModel final : public ControlFlowModel, public std::enable_shared_from
                     "No device takes a WHILE whose body gives {}, of unknown size.",
                     graph::describe(operand));
       HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(operand));
-      places_.push_back({bufferBytes_, bytes});
-      bufferBytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+      places_.push_back({placeInPool(bytes, &bufferBytes_), bytes});
     }
     HEARTH_ASSIGN(condition_, prepareInput(ops::kWhileCondition, prepare));
     HEARTH_ASSIGN(body_, prepareInput(ops::kWhileBody, prepare));

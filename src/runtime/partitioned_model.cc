@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "graph/step_model.h"
-#include "runtime/compound_model.h"
 #include "runtime/control_flow_model.h"
 #include "runtime/device_model.h"
 #include "runtime/fallback_model.h"
+#include "runtime/model_sequence.h"
 
 namespace hearth::runtime {
 namespace {
@@ -115,7 +115,7 @@ Result<PartitionedModel> prepareSteps(const std::shared_ptr<const graph::Model>&
   PartitionedModel made;
   made.inputUses.resize(main.inputs.size());
   made.outputUses.resize(main.outputs.size());
-  std::vector<CompoundStep> parts;
+  std::vector<SequenceStep> parts;
   std::vector<std::string> caches;  // of the subgraphs of one step
   const bool hasFolder = preparation->cache != nullptr && !preparation->cache->isByFiles;
   const auto prepareSubgraph = [&](std::shared_ptr<const graph::Model> subgraph)
@@ -135,7 +135,7 @@ Result<PartitionedModel> prepareSteps(const std::shared_ptr<const graph::Model>&
       HEARTH_TRY_CONTEXT(graph::validate(*part.model), "in the part of {}", name);
       return part.model;
     };
-    CompoundStep compound;
+    SequenceStep next;
     caches.clear();
     if (device != nullptr) {
       CacheKeyHash key = cacheKey(*preparation);
@@ -143,26 +143,26 @@ Result<PartitionedModel> prepareSteps(const std::shared_ptr<const graph::Model>&
       HEARTH_ASSIGN(CachedPreparation prepared,
                     preparation->preparePart(*device, validated, preparation->partOptions,
                                              hasFolder ? preparation->cache : nullptr, key));
-      compound.prepared = std::move(prepared.prepared);
+      next.prepared = std::move(prepared.prepared);
       caches.push_back(std::move(prepared.cache));
     } else {
       HEARTH_TRY(validated());
-      HEARTH_ASSIGN(compound.prepared, prepareControlFlow(part.model, prepareSubgraph));
+      HEARTH_ASSIGN(next.prepared, prepareControlFlow(part.model, prepareSubgraph));
     }
-    noteUses(part.inputs, inputs, device, compound.prepared, &made.inputUses);
-    noteUses(part.outputs, outputs, device, compound.prepared, &made.outputUses);
+    noteUses(part.inputs, inputs, device, next.prepared, &made.inputUses);
+    noteUses(part.outputs, outputs, device, next.prepared, &made.outputUses);
     // An output of the model that a later step reads is an argument there, too.
-    noteUses(part.inputs, outputs, device, compound.prepared, &made.outputUses);
-    compound.prepared = asDeviceModel(std::move(compound.prepared), part.model, name);
-    compound.inputs = std::move(part.inputs);
-    compound.outputs = std::move(part.outputs);
-    compound.name = describeStep(name, step.operations);
-    parts.push_back(std::move(compound));
+    noteUses(part.inputs, outputs, device, next.prepared, &made.outputUses);
+    next.prepared = asDeviceModel(std::move(next.prepared), part.model, name);
+    next.inputs = std::move(part.inputs);
+    next.outputs = std::move(part.outputs);
+    next.name = describeStep(name, step.operations);
+    parts.push_back(std::move(next));
     made.devices.push_back(name);
     made.caches.push_back(sumOf(caches));
     made.operations.push_back(std::move(step.operations));
   }
-  HEARTH_ASSIGN(made.prepared, makeCompoundModel(model, std::move(parts)));
+  HEARTH_ASSIGN(made.prepared, makeModelSequence(model, std::move(parts)));
   return made;
 }
 

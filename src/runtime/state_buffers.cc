@@ -3,20 +3,17 @@
 
 #include <cstring>
 
+#include "runtime/pool_layout.h"
+
 namespace hearth::runtime {
-namespace {
-
-constexpr uint64_t kAlignment = 64;
-
-}  // namespace
 
 Result<StateBuffers> StateBuffers::create(const Compilation& compilation) {
   StateBuffers buffers;
   uint64_t size = 0;
   for (const graph::StatePair& state : compilation.states()) {
     HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(compilation.input(state.input)));
-    buffers.slots_.push_back({state.input, state.output, size, bytes, &state.initialValue});
-    size += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const uint64_t offset = placeInPool(bytes, &size);
+    buffers.slots_.push_back({state.input, state.output, offset, bytes, &state.initialValue});
   }
   if (size == 0) return buffers;
   for (memory::PoolRef& side : buffers.sides_) {

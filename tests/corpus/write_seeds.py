@@ -499,7 +499,7 @@ def main():
                           ("store_file_fuzz", storeFiles), ("bundle_file_fuzz", bundles),
                           ("blob_cache_fuzz", blobCaches),
                           ("prefix_block_fuzz", prefixHeads),
-                          ("stored_plan_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
+                          ("packing_map_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
                           ("cached_model_fuzz", cachedModels), ("vulkan_plan_fuzz", gpuPlans),
                           ("call_sequence_fuzz", callSequences),
                           ("delegate_graph_fuzz", delegateGraphs),

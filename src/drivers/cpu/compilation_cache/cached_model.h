@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "cache/object/store_key.h"
-#include "drivers/cpu/weights/stored_plan.h"
+#include "drivers/cpu/weights/packing_map.h"
 
 namespace hearth::cpu {
 
@@ -47,7 +47,7 @@ struct CachedPlan {
   std::optional<uint32_t> scalesSegment;  // holds the channels' scales, if `model` does not
   std::vector<uint8_t> choices;           // MeasuredChoices; empty before they are known
   // Views of the bytes that were parsed or are to be encoded.
-  std::span<const uint8_t> places;  // StoredPlan; may be empty for an interpreted model
+  std::span<const uint8_t> places;  // PackingMap; may be empty for an interpreted model
   std::span<const uint8_t> model;   // graph::encodeModel
 
   std::vector<uint8_t> encoded() const;

@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const uint32_t index : plan->poolSegments)
       if (index >= segments) std::abort();
     if (plan->scalesSegment.value_or(0) > 1) std::abort();
-    (void)cpu::StoredPlan::parse(plan->places, segments);
+    (void)cpu::PackingMap::parse(plan->places, segments);
     tryChoices(plan->choices);
     static const uint8_t memory[4096] = {};
     static const std::vector<float> scales(20, 0.5f);

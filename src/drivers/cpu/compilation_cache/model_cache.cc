@@ -248,7 +248,7 @@ class Saver {
   std::vector<Source> sources_;  // by segment
   uint32_t placeSegments_ = 0;
   std::map<std::pair<const uint8_t*, uint64_t>, uint32_t> pools_;  // by a constant's bytes
-  StoredPlan places_;
+  PackingMap places_;
   CachedPlan plan_;
   std::shared_ptr<std::vector<float>> scales_ = std::make_shared<std::vector<float>>();
   std::vector<uint8_t> placeBytes_;  // plan_ refers to these and to modelBytes_
@@ -325,10 +325,10 @@ Result<std::vector<memory::PoolRef>> poolsOf(const CachedPlan& plan, LoadedMemor
 // Where the packed weights of each part lie; a model that is planned as a whole is one part.
 Result<SavedParts> partsOf(const CachedPlan& plan, const CachedData& data,
                            std::span<const std::shared_ptr<PackedSegment>> segments) {
-  HEARTH_ASSIGN(const StoredPlan places, StoredPlan::parse(plan.places, segments.size()));
+  HEARTH_ASSIGN(const PackingMap places, PackingMap::parse(plan.places, segments.size()));
   SavedParts parts;
   std::set<std::pair<const SavedPart*, uint32_t>> counted;
-  for (const StoredPlan::Entry& entry : places.entries) {
+  for (const PackingMap::Entry& entry : places.entries) {
     if (entry.segment == plan.scalesSegment)
       return fail(ErrorCode::kBadData, "Scales of a model cache are packed weights, too.");
     if (places.segmentSizes[entry.segment] != segments[entry.segment]->size())

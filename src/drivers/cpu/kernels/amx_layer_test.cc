@@ -7,7 +7,7 @@
 #include "drivers/cpu/kernels/qs8_layer.h"
 #include "drivers/cpu/testing/qs8_convolution_sample.h"
 #include "drivers/cpu/testing/random_convolution.h"
-#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 #include "hal/cts/guarded_memory.h"
 
 namespace hearth::cpu {

@@ -13,8 +13,8 @@
 #include "drivers/cpu/testing/random_convolution.h"
 #include "drivers/cpu/testing/reference_comparison.h"
 #include "drivers/cpu/testing/xnnpack_comparison.h"
-#include "drivers/cpu/weights/packed_panels.h"
 #include "drivers/cpu/weights/packed_weights.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 
 namespace hearth::cpu {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "drivers/cpu/testing/qs8_convolution_sample.h"
 #include "drivers/cpu/testing/random_convolution.h"
-#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 
 namespace hearth::cpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/byte_tasks.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/channel_split.h"
 #include "drivers/cpu/lowering/layer_scales.h"
 #include "drivers/cpu/microkernels/portable/im2col.h"
 #include "drivers/cpu/microkernels/x86/instruction_sets.h"

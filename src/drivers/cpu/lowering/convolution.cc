@@ -13,7 +13,7 @@
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/lowering/avx2_depthwise.h"
 #include "drivers/cpu/lowering/avx2_layer.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/channel_split.h"
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/f16w_layer.h"
@@ -28,7 +28,7 @@
 #include "drivers/cpu/lowering/winograd_layer.h"
 #include "drivers/cpu/microkernels/portable/im2col.h"
 #include "drivers/cpu/weights/layer_packing.h"
-#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 #include "threads/parallel_ranges.h"
 #include "threads/parallel_tasks.h"
 

@@ -9,7 +9,7 @@
 
 #include "drivers/cpu/kernels/kernel.h"
 #include "drivers/cpu/kernels/panel_blocks.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/channel_split.h"
 #include "drivers/cpu/microkernels/portable/im2col.h"
 #include "drivers/cpu/microkernels/x86/f32_f16w_gemm.h"
 #include "drivers/cpu/weights/released_pages.h"

@@ -7,17 +7,17 @@
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/kernels/xnn_setup.h"
 #include "drivers/cpu/lowering/avx2_layer.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/channel_split.h"
 #include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/f16w_layer.h"
 #include "drivers/cpu/lowering/hybrid_fully_connected.h"
 #include "drivers/cpu/lowering/int4_fully_connected.h"
 #include "drivers/cpu/lowering/layer_arithmetic.h"
-#include "drivers/cpu/lowering/node_kernels.h"
 #include "drivers/cpu/lowering/packing_parts.h"
+#include "drivers/cpu/lowering/preferred_kernel.h"
 #include "drivers/cpu/lowering/qs16_layer.h"
 #include "drivers/cpu/weights/layer_packing.h"
-#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 
 namespace hearth::cpu {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "drivers/cpu/testing/compared_models.h"
-#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 
 namespace hearth::cpu {
 namespace {

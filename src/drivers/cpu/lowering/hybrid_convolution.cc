@@ -8,16 +8,16 @@
 #include "drivers/cpu/kernels/packed_bytes.h"
 #include "drivers/cpu/kernels/qd8_layer.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/channel_split.h"
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/hybrid_depthwise.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
-#include "drivers/cpu/lowering/node_kernels.h"
 #include "drivers/cpu/lowering/packing_parts.h"
+#include "drivers/cpu/lowering/preferred_kernel.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
 #include "drivers/cpu/weights/layer_packing.h"
-#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 
 namespace hearth::cpu {
 namespace {

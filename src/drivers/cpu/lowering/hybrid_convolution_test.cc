@@ -3,7 +3,7 @@
 
 #include "drivers/cpu/microkernels/x86/avx512/qd8_f32_qc8w_gemm.h"
 #include "drivers/cpu/testing/compared_models.h"
-#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 
 namespace hearth::cpu {
 namespace {

@@ -10,15 +10,15 @@
 #include "drivers/cpu/kernels/qd8_panels_layer.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/lowering/avx2_layer.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/channel_split.h"
 #include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
 #include "drivers/cpu/lowering/int4_fully_connected.h"
-#include "drivers/cpu/lowering/node_kernels.h"
 #include "drivers/cpu/lowering/packing_parts.h"
+#include "drivers/cpu/lowering/preferred_kernel.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
 #include "drivers/cpu/microkernels/x86/instruction_sets.h"
-#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 
 namespace hearth::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/channel_split.h"
 #include "drivers/cpu/plan/plan_builder.h"
 
 namespace hearth::cpu {

@@ -11,7 +11,7 @@
 
 #include "drivers/cpu/kernels/function_kernel.h"
 #include "drivers/cpu/kernels/qd8_layer.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/channel_split.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
 #include "drivers/cpu/microkernels/portable/qb4w_gemm_in_place.h"
 #include "drivers/cpu/microkernels/portable/qd8_f32_qb4w_gemm.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/channel_split.h"
 #include "drivers/cpu/platform/xnn_operator.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "drivers/cpu/weights/released_pages.h"

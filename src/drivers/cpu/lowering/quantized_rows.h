@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "drivers/cpu/kernels/qd8_layer.h"
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/channel_split.h"
 #include "drivers/cpu/lowering/fully_connected_layer.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/weights/layer_packing.h"

@@ -14,7 +14,7 @@
 #include "drivers/cpu/plan/kernel_factory.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/platform/kernel_traits.h"
-#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 #include "hal/cts/guarded_memory.h"
 #include "hal/interpreted_model.h"
 #include "ops/half.h"

@@ -45,7 +45,7 @@ class ModelPlansTest : public testing::Test {
 
   static std::vector<base::Sha256Digest> graphsOf(const cache::StoreResult<cache::PlanRef>& plan) {
     if (!plan) return {};
-    const auto parsed = StoredPlan::parse((*plan)->bytes(), (*plan)->segments().size());
+    const auto parsed = PackingMap::parse((*plan)->bytes(), (*plan)->segments().size());
     return parsed ? parsed->graphs : std::vector<base::Sha256Digest>();
   }
 

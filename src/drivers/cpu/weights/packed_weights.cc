@@ -18,11 +18,8 @@
 namespace hearth::cpu {
 namespace {
 
-// Kernels load packed weights with aligned 64-byte instructions.
-constexpr size_t kAlignment = 64;
-
 size_t roundedUp(size_t size) {
-  return (size + kAlignment - 1) / kAlignment * kAlignment;
+  return (size + kPackingAlignment - 1) / kPackingAlignment * kPackingAlignment;
 }
 
 HEARTH_THREAD_LOCAL uint64_t packedByThread = 0;
@@ -55,14 +52,14 @@ PackedWeights::PlaceScope::~PlaceScope() {
 }
 
 // The bytes follow it.
-struct alignas(kAlignment) PackedWeights::Scratch {
+struct alignas(kPackingAlignment) PackedWeights::Scratch {
   Scratch* next = nullptr;
   uint8_t* data() { return reinterpret_cast<uint8_t*>(this + 1); }
 };
 
 uint8_t* PackedWeights::makeScratch(size_t size) {
   dropScratch();
-  void* const memory = std::aligned_alloc(kAlignment, sizeof(Scratch) + roundedUp(size));
+  void* const memory = std::aligned_alloc(kPackingAlignment, sizeof(Scratch) + roundedUp(size));
   if (memory == nullptr) return nullptr;
   currentPlace.scratch = new (memory) Scratch;
   std::memset(currentPlace.scratch->data(), 0, size);
@@ -115,7 +112,7 @@ PackedWeights::~PackedWeights() {
 }
 
 void PackedWeights::preset(WeightPlace place, PackedPlace packed) {
-  if (packed.offset % kAlignment != 0) return;
+  if (packed.offset % kPackingAlignment != 0) return;
   const std::lock_guard lock(mutex_);
   packed.isProven = false;
   places_[place] = std::move(packed);

@@ -46,6 +46,9 @@ enum class PackedLayout : uint32_t {
   kInt4Sums,
 };
 
+// Kernels load packed weights with aligned instructions of this many bytes.
+inline constexpr size_t kPackingAlignment = 64;
+
 // Where weights are used. XNNPACK's own key (seed and two pointers) cannot tell apart tied weights
 // with different scales, so the driver names the place before each creation call.
 struct WeightPlace {

@@ -29,10 +29,10 @@ uint32_t PlanDraft::numberOf(const cache::SegmentKey& key, uint64_t size) {
 }
 
 void PlanDraft::addOthers(const cache::LoadedPlan& plan) {
-  const auto known = StoredPlan::parse(plan.bytes(), plan.segments().size());
+  const auto known = PackingMap::parse(plan.bytes(), plan.segments().size());
   if (!known) return;
   std::unordered_map<uint32_t, uint32_t> graphs;  // numbers there and here
-  for (const StoredPlan::Entry& entry : known->entries) {
+  for (const PackingMap::Entry& entry : known->entries) {
     const base::Sha256Digest& graph = known->graphs[entry.graph];
     if (graph == plan_.graphs.front()) continue;
     const auto [number, isNew] =
@@ -41,7 +41,7 @@ void PlanDraft::addOthers(const cache::LoadedPlan& plan) {
       plan_.graphs.push_back(graph);
       if (!known->isWhole(entry.graph)) plan_.partly.push_back(number->second);
     }
-    StoredPlan::Entry moved = entry;
+    PackingMap::Entry moved = entry;
     moved.graph = number->second;
     moved.segment = numberOf(plan.segments()[entry.segment], known->segmentSizes[entry.segment]);
     plan_.entries.push_back(moved);

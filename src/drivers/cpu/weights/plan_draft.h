@@ -11,7 +11,7 @@
 #include "cache/object/store_key.h"
 #include "cache/store/segment_store.h"
 #include "drivers/cpu/weights/packed_weights.h"
-#include "drivers/cpu/weights/stored_plan.h"
+#include "drivers/cpu/weights/packing_map.h"
 
 namespace hearth::cpu {
 
@@ -27,14 +27,14 @@ class PlanDraft {
   // Adds what a plan in the store has for other graphs. A malformed one has nothing.
   void addOthers(const cache::LoadedPlan& plan);
 
-  const StoredPlan& plan() const { return plan_; }
+  const PackingMap& plan() const { return plan_; }
   // One key for each segment of the plan.
   std::span<const cache::SegmentKey> keys() const { return keys_; }
 
  private:
   uint32_t numberOf(const cache::SegmentKey& key, uint64_t size);
 
-  StoredPlan plan_;
+  PackingMap plan_;
   std::vector<cache::SegmentKey> keys_;
   std::unordered_map<cache::SegmentKey, uint32_t> numbers_;
 };

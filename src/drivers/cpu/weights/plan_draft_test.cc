@@ -20,7 +20,7 @@ std::shared_ptr<PackedSegment> publishedAs(const cache::SegmentKey& key) {
       std::make_shared<const cache::Segment>(key, *bytes, bytes));
 }
 
-cache::LoadedPlan storedAs(const StoredPlan& plan, std::vector<cache::SegmentKey> keys) {
+cache::LoadedPlan storedAs(const PackingMap& plan, std::vector<cache::SegmentKey> keys) {
   cache::PlanContent content;
   content.bytes = plan.encoded();
   content.segments = std::move(keys);
@@ -42,7 +42,7 @@ TEST(PlanDraftTest, NamesEachPublishedSegmentOnce) {
   EXPECT_EQ(draft.plan().segmentSizes, (std::vector<uint64_t>{kSize, kSize}));
   EXPECT_TRUE(draft.plan().isWhole(0));
   ASSERT_EQ(draft.plan().entries.size(), 3u);
-  const StoredPlan::Entry& last = draft.plan().entries[2];
+  const PackingMap::Entry& last = draft.plan().entries[2];
   EXPECT_EQ(last.place, (WeightPlace{2, 0}));
   EXPECT_EQ(last.segment, 0u);
   EXPECT_EQ(last.offset, 64u);
@@ -61,8 +61,8 @@ TEST(PlanDraftTest, LacksWhatIsNotPublishedOrNotPacked) {
   EXPECT_FALSE(PlanDraft(kThis, {*places.begin()}, false).plan().isWhole(0));
 }
 
-TEST(PlanDraftTest, KeepsWhatAStoredPlanHasForOtherGraphs) {
-  StoredPlan stored;
+TEST(PlanDraftTest, KeepsWhatAPlanHasForOtherGraphs) {
+  PackingMap stored;
   stored.graphs = {kThis, kOther};
   stored.partly = {1};
   stored.segmentSizes = {kSize, kSize, kSize};
@@ -72,7 +72,7 @@ TEST(PlanDraftTest, KeepsWhatAStoredPlanHasForOtherGraphs) {
   PlanDraft draft(kThis, {{{0, 0}, {publishedAs(kSecond), 0, kSize, 9}}}, true);
   draft.addOthers(storedAs(stored, {kFirst, kSecond, kThird}));
 
-  const auto plan = StoredPlan::parse(draft.plan().encoded(), draft.keys().size());
+  const auto plan = PackingMap::parse(draft.plan().encoded(), draft.keys().size());
   ASSERT_TRUE(plan) << plan.error().toString();
   EXPECT_EQ(plan->graphs, (std::vector{kThis, kOther}));
   EXPECT_TRUE(plan->isWhole(0));

@@ -11,7 +11,7 @@
 
 #include "base/trace.h"
 #include "drivers/cpu/platform/host_facts.h"
-#include "drivers/cpu/weights/packed_panels.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 
 namespace hearth::cpu {
 namespace {

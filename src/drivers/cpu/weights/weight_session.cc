@@ -10,13 +10,13 @@
 #include "base/trace.h"
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/weights/constant_tags.h"
-#include "drivers/cpu/weights/found_packing.h"
 #include "drivers/cpu/weights/in_place_constants.h"
 #include "drivers/cpu/weights/known_packings.h"
 #include "drivers/cpu/weights/model_name.h"
 #include "drivers/cpu/weights/plan_draft.h"
 #include "drivers/cpu/weights/segment_prefetcher.h"
 #include "drivers/cpu/weights/stored_host_facts.h"
+#include "drivers/cpu/weights/stored_packing.h"
 #include "hal/start_reason.h"
 
 namespace hearth::cpu {
@@ -283,7 +283,7 @@ bool WeightSession::findPlan() {
 }
 
 bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
-  Result<FoundPacking> found = findPacking(*store_, plan, keys_->graph());
+  Result<StoredPacking> found = loadStoredPacking(*store_, plan, keys_->graph());
   if (!found) {
     outcome_->setCold(start_reason::kPlanCorrupt);
     base::logWarn("{}", found.error().toString());
@@ -323,7 +323,7 @@ bool WeightSession::presetFrom(const cache::LoadedPlan& plan) {
 
 // Nobody has checked these segments yet. What is packed is stored for good, so constants that it
 // may be made from are compared with the digest of their segment first.
-void WeightSession::presetPlaces(const FoundPacking& found) {
+void WeightSession::presetPlaces(const StoredPacking& found) {
   const bool mayPack = found.missing != cache::StoreReason::kNone || !found.isWhole;
   std::map<std::shared_ptr<PackedSegment>, bool> areRight;
   for (const auto& [place, packed] : found.places) {

@@ -28,7 +28,7 @@
 
 namespace hearth::cpu {
 
-struct FoundPacking;
+struct StoredPacking;
 struct TakenSegments;
 
 // The order of calls is load(), the creation of all kernels, publish(); thread-safe from then on.
@@ -104,7 +104,7 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
   bool identify();
   bool findPlan();
   bool presetFrom(const cache::LoadedPlan& plan);
-  void presetPlaces(const FoundPacking& found);
+  void presetPlaces(const StoredPacking& found);
   bool mendPlan();
   void publishPackings();
   void takeFromOthers();

@@ -23,7 +23,7 @@
 #include "cache/identity/content_hash.h"
 #include "cache/open_store.h"
 #include "drivers/cpu/testing/weight_session_test_util.h"
-#include "drivers/cpu/weights/stored_plan.h"
+#include "drivers/cpu/weights/packing_map.h"
 
 namespace hearth::cpu {
 namespace {
@@ -361,13 +361,13 @@ TEST_F(WeightSessionTest, APlanWithAWrongSizeIsNotBelieved) {
     EXPECT_TRUE(found) << found.error().message;
     return found.value();
   };
-  places = StoredPlan::parse(plan()->bytes(), plan()->segments().size())->entries.size();
+  places = PackingMap::parse(plan()->bytes(), plan()->segments().size())->entries.size();
   EXPECT_GE(places, 4u);
   for (size_t place = 0; place < places; ++place) {
     const cache::PlanRef right = plan();
-    StoredPlan stored = *StoredPlan::parse(right->bytes(), right->segments().size());
+    PackingMap stored = *PackingMap::parse(right->bytes(), right->segments().size());
     // Shortens the place to its first bytes; it was a whole segment.
-    StoredPlan::Entry& entry = stored.entries[place];
+    PackingMap::Entry& entry = stored.entries[place];
     const cache::SegmentRef whole = store->find(right->segments()[entry.segment]).segment;
     ASSERT_TRUE(whole);
     const size_t size = entry.size > 128 ? entry.size - 128 : entry.size / 2;

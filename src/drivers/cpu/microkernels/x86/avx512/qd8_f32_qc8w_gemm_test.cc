@@ -19,8 +19,8 @@
 #include "drivers/cpu/microkernels/x86/instruction_sets.h"
 #include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/testing/reference_comparison.h"
-#include "drivers/cpu/weights/packed_panels.h"
 #include "drivers/cpu/weights/packed_weights.h"
+#include "drivers/cpu/weights/xnnpack_panels.h"
 
 namespace hearth::cpu {
 namespace {

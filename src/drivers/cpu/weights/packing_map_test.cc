@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "drivers/cpu/weights/stored_plan.h"
+#include "drivers/cpu/weights/packing_map.h"
 
 #include <gtest/gtest.h>
 
@@ -8,17 +8,17 @@
 namespace hearth::cpu {
 namespace {
 
-StoredPlan example() {
-  StoredPlan plan;
+PackingMap example() {
+  PackingMap plan;
   plan.graphs = {base::Sha256::of({}), base::Sha256Digest{7}};
   plan.segmentSizes = {4096, 100};
   plan.entries = {{0, {0, 0}, 7, 0, 0, 4096}, {1, {2, 1}, 9, 1, 64, 36}};
   return plan;
 }
 
-TEST(StoredPlan, ComesBack) {
+TEST(PackingMap, ComesBack) {
   const std::vector<uint8_t> bytes = example().encoded();
-  const auto plan = StoredPlan::parse(bytes, 2);
+  const auto plan = PackingMap::parse(bytes, 2);
   ASSERT_TRUE(plan) << plan.error().toString();
   EXPECT_EQ(plan->graphs, example().graphs);
   EXPECT_EQ(plan->graphNumber(base::Sha256Digest{7}), 1u);
@@ -33,52 +33,52 @@ TEST(StoredPlan, ComesBack) {
   EXPECT_EQ(plan->entries[1].size, 36u);
 }
 
-TEST(StoredPlan, SaysOfWhichGraphsPlacesAreMissing) {
-  StoredPlan partly = example();
-  EXPECT_TRUE(StoredPlan::parse(partly.encoded(), 2)->isWhole(1));
+TEST(PackingMap, SaysOfWhichGraphsPlacesAreMissing) {
+  PackingMap partly = example();
+  EXPECT_TRUE(PackingMap::parse(partly.encoded(), 2)->isWhole(1));
   partly.partly = {1};
-  const auto plan = StoredPlan::parse(partly.encoded(), 2);
+  const auto plan = PackingMap::parse(partly.encoded(), 2);
   ASSERT_TRUE(plan) << plan.error().toString();
   EXPECT_TRUE(plan->isWhole(0));
   EXPECT_FALSE(plan->isWhole(1));
   for (const auto& wrong : {std::vector<uint32_t>{2}, {1, 0}, {1, 1}, {0, 1, 2}}) {
     partly.partly = wrong;
-    EXPECT_FALSE(StoredPlan::parse(partly.encoded(), 2));
+    EXPECT_FALSE(PackingMap::parse(partly.encoded(), 2));
   }
 }
 
-TEST(StoredPlan, AnotherNumberOfSegmentsIsRefused) {
+TEST(PackingMap, AnotherNumberOfSegmentsIsRefused) {
   const std::vector<uint8_t> bytes = example().encoded();
-  EXPECT_FALSE(StoredPlan::parse(bytes, 1));
-  EXPECT_FALSE(StoredPlan::parse(bytes, 3));
+  EXPECT_FALSE(PackingMap::parse(bytes, 1));
+  EXPECT_FALSE(PackingMap::parse(bytes, 3));
 }
 
-TEST(StoredPlan, EveryCutIsRefused) {
+TEST(PackingMap, EveryCutIsRefused) {
   const std::vector<uint8_t> bytes = example().encoded();
   for (size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_FALSE(StoredPlan::parse({bytes.data(), size}, 2)) << size;
+    EXPECT_FALSE(PackingMap::parse({bytes.data(), size}, 2)) << size;
 }
 
-TEST(StoredPlan, PlacesOutsideTheirSegmentAreRefused) {
+TEST(PackingMap, PlacesOutsideTheirSegmentAreRefused) {
   const auto refused = [](auto change) {
-    StoredPlan plan = example();
+    PackingMap plan = example();
     change(plan.entries[1]);
-    return !StoredPlan::parse(plan.encoded(), 2);
+    return !PackingMap::parse(plan.encoded(), 2);
   };
-  EXPECT_TRUE(refused([](StoredPlan::Entry& entry) { entry.size = 37; }));
-  EXPECT_TRUE(refused([](StoredPlan::Entry& entry) { entry.size = 0; }));
-  EXPECT_TRUE(refused([](StoredPlan::Entry& entry) { entry.size = UINT64_MAX; }));
-  EXPECT_TRUE(refused([](StoredPlan::Entry& entry) { entry.offset = UINT64_MAX - 63; }));
-  EXPECT_TRUE(refused([](StoredPlan::Entry& entry) { entry.offset = 32; }));
-  EXPECT_TRUE(refused([](StoredPlan::Entry& entry) { entry.segment = 2; }));
-  EXPECT_TRUE(refused([](StoredPlan::Entry& entry) { entry.graph = 2; }));
+  EXPECT_TRUE(refused([](PackingMap::Entry& entry) { entry.size = 37; }));
+  EXPECT_TRUE(refused([](PackingMap::Entry& entry) { entry.size = 0; }));
+  EXPECT_TRUE(refused([](PackingMap::Entry& entry) { entry.size = UINT64_MAX; }));
+  EXPECT_TRUE(refused([](PackingMap::Entry& entry) { entry.offset = UINT64_MAX - 63; }));
+  EXPECT_TRUE(refused([](PackingMap::Entry& entry) { entry.offset = 32; }));
+  EXPECT_TRUE(refused([](PackingMap::Entry& entry) { entry.segment = 2; }));
+  EXPECT_TRUE(refused([](PackingMap::Entry& entry) { entry.graph = 2; }));
 }
 
-TEST(StoredPlan, HugeCountsAreRefused) {
+TEST(PackingMap, HugeCountsAreRefused) {
   std::vector<uint8_t> bytes = example().encoded();
   const uint64_t many = UINT64_MAX / 32 + 2;
   std::memcpy(bytes.data() + 24, &many, sizeof many);
-  EXPECT_FALSE(StoredPlan::parse(bytes, 2));
+  EXPECT_FALSE(PackingMap::parse(bytes, 2));
 }
 
 }  // namespace

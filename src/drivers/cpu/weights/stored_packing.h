@@ -13,7 +13,7 @@
 namespace hearth::cpu {
 
 // The packed weights of one graph that a store has, by one of its plans. Value type.
-struct FoundPacking {
+struct StoredPacking {
   bool hasGraph = false;  // false: the plan is for other graphs only, and the rest is empty
   bool isWhole = false;   // whether the plan names all places of the graph
   // Why a segment that the plan names is not there; kNone when all are.
@@ -25,7 +25,7 @@ struct FoundPacking {
 };
 
 // Maps the segments of a graph. Error: kBadData when the plan's bytes are malformed.
-Result<FoundPacking> findPacking(cache::SegmentStore& store, const cache::LoadedPlan& plan,
-                                 const base::Sha256Digest& graph);
+Result<StoredPacking> loadStoredPacking(cache::SegmentStore& store, const cache::LoadedPlan& plan,
+                                        const base::Sha256Digest& graph);
 
 }  // namespace hearth::cpu

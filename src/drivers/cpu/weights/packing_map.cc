@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "drivers/cpu/weights/stored_plan.h"
+#include "drivers/cpu/weights/packing_map.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,7 +12,6 @@ namespace {
 
 constexpr char kMagic[8] = {'H', 'C', 'P', 'U', 'P', 'L', 'A', 'N'};
 constexpr uint32_t kVersion = 3;
-constexpr uint64_t kAlignment = 64;
 
 struct Head {
   char magic[8];
@@ -38,17 +37,17 @@ static_assert(sizeof(StoredEntry) == 40 && std::is_trivially_copyable_v<StoredEn
 
 }  // namespace
 
-std::optional<uint32_t> StoredPlan::graphNumber(const base::Sha256Digest& graph) const {
+std::optional<uint32_t> PackingMap::graphNumber(const base::Sha256Digest& graph) const {
   const auto found = std::ranges::find(graphs, graph);
   if (found == graphs.end()) return std::nullopt;
   return static_cast<uint32_t>(found - graphs.begin());
 }
 
-bool StoredPlan::isWhole(uint32_t graph) const {
+bool PackingMap::isWhole(uint32_t graph) const {
   return !std::ranges::binary_search(partly, graph);
 }
 
-std::vector<uint8_t> StoredPlan::encoded() const {
+std::vector<uint8_t> PackingMap::encoded() const {
   Head head{};
   std::memcpy(head.magic, kMagic, sizeof kMagic);
   head.version = kVersion;
@@ -74,7 +73,7 @@ std::vector<uint8_t> StoredPlan::encoded() const {
   return bytes;
 }
 
-Result<StoredPlan> StoredPlan::parse(std::span<const uint8_t> bytes, size_t segmentCount) {
+Result<PackingMap> PackingMap::parse(std::span<const uint8_t> bytes, size_t segmentCount) {
   HEARTH_ASSIGN(const Head head, readHead<Head>(bytes, kMagic, kVersion, "A plan of hearth-cpu"));
   const uint64_t rest = bytes.size() - sizeof head;
   // Each count is checked against the size first, so that no product can overflow.
@@ -88,7 +87,7 @@ Result<StoredPlan> StoredPlan::parse(std::span<const uint8_t> bytes, size_t segm
                 "A plan of hearth-cpu of {} bytes and {} segments claims {} graphs, {} segments "
                 "and {} places.",
                 bytes.size(), segmentCount, head.graphCount, head.segmentCount, head.entryCount);
-  StoredPlan plan;
+  PackingMap plan;
   plan.graphs.resize(head.graphCount);
   plan.segmentSizes.resize(segmentCount);
   const uint8_t* at = bytes.data() + sizeof head;
@@ -113,7 +112,7 @@ Result<StoredPlan> StoredPlan::parse(std::span<const uint8_t> bytes, size_t segm
                           stored.segment < segmentCount && stored.size != 0 &&
                           stored.size <= plan.segmentSizes[stored.segment] &&
                           stored.offset <= plan.segmentSizes[stored.segment] - stored.size;
-    if (!isInside || stored.offset % kAlignment != 0)
+    if (!isInside || stored.offset % kPackingAlignment != 0)
       return fail(ErrorCode::kBadData,
                   "Place {} of a plan of hearth-cpu is {} bytes at {} of segment {} for graph {}.",
                   i, stored.size, stored.offset, stored.segment, stored.graph);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers that are divided into parts compute the same as in one.
-#include "drivers/cpu/lowering/channel_parts.h"
+#include "drivers/cpu/lowering/channel_split.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace hearth::cpu {
 namespace {
 
-TEST(ChannelPartsTest, SmallLayersAreOne) {
+TEST(ChannelSplitTest, SmallLayersAreOne) {
   EXPECT_EQ(channelParts(10, 4), (std::vector<ChannelRange>{{0, 10}}));
   EXPECT_EQ(channelParts(4096, 16383), (std::vector<ChannelRange>{{0, 4096}}));
   EXPECT_EQ(channelParts(1, size_t{1} << 40), (std::vector<ChannelRange>{{0, 1}}));
@@ -20,7 +20,7 @@ TEST(ChannelPartsTest, SmallLayersAreOne) {
   EXPECT_EQ(channelParts(1'000'000'000, 0), (std::vector<ChannelRange>{{0, 1'000'000'000}}));
 }
 
-TEST(ChannelPartsTest, PartsOfLargeOnesFollowEachOther) {
+TEST(ChannelSplitTest, PartsOfLargeOnesFollowEachOther) {
   constexpr size_t kMost = size_t{36} << 20;
   for (const auto& [channels, bytes] :
        {std::pair<size_t, size_t>{4096, 16384}, {256'000, 2048}, {256'001, 2049}, {70'001, 1000}}) {

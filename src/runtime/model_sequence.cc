@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/compound_model.h"
+#include "runtime/model_sequence.h"
 
 #include <algorithm>
 #include <map>
@@ -8,11 +8,11 @@
 
 #include "base/trace.h"
 #include "memory/pool.h"
+#include "runtime/pool_layout.h"
 
 namespace hearth::runtime {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kFirstGrowingBytes = 4096;
 
 // Where an operand of the main subgraph lies during an execution.
@@ -42,16 +42,16 @@ uint64_t byteSizeOf(const graph::Operand& operand, const graph::Dimensions& dime
   return elements * graph::elementSize(operand);
 }
 
-class CompoundModel final : public hal::PreparedModel,
-                            public std::enable_shared_from_this<CompoundModel> {
+class ModelSequence final : public hal::PreparedModel,
+                            public std::enable_shared_from_this<ModelSequence> {
  public:
-  static Result<std::shared_ptr<CompoundModel>> create(std::shared_ptr<const graph::Model> whole,
-                                                       std::vector<CompoundStep> steps) {
-    std::shared_ptr<CompoundModel> compound(new CompoundModel());
-    compound->whole_ = std::move(whole);
-    compound->steps_ = std::move(steps);
-    HEARTH_TRY(compound->placeOperands());
-    return compound;
+  static Result<std::shared_ptr<ModelSequence>> create(std::shared_ptr<const graph::Model> whole,
+                                                       std::vector<SequenceStep> steps) {
+    std::shared_ptr<ModelSequence> sequence(new ModelSequence());
+    sequence->whole_ = std::move(whole);
+    sequence->steps_ = std::move(steps);
+    HEARTH_TRY(sequence->placeOperands());
+    return sequence;
   }
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
@@ -65,7 +65,7 @@ class CompoundModel final : public hal::PreparedModel,
     hal::StartReport sum;
     sum.state = hal::StartReport::State::kWarm;
     sum.activationBytes = sharedBytes_;
-    for (const CompoundStep& step : steps_) {
+    for (const SequenceStep& step : steps_) {
       const hal::StartReport report = (*step.prepared.*reportOf)();
       // The whole has the worst state of its steps.
       if (report.state != hal::StartReport::State::kWarm &&
@@ -85,12 +85,12 @@ class CompoundModel final : public hal::PreparedModel,
   }
 
   const graph::Subgraph& main() const { return whole_->main(); }
-  const std::vector<CompoundStep>& steps() const { return steps_; }
+  const std::vector<SequenceStep>& steps() const { return steps_; }
   const Place& place(uint32_t operand) const { return places_[operand]; }
   uint64_t sharedBytes() const { return sharedBytes_; }
 
  private:
-  CompoundModel() = default;
+  ModelSequence() = default;
 
   Status placeOperands() {
     const graph::Subgraph& main = whole_->main();
@@ -100,7 +100,7 @@ class CompoundModel final : public hal::PreparedModel,
       places_[main.outputs[i]].argument = i;
       places_[main.outputs[i]].isOutput = true;
     }
-    for (const CompoundStep& step : steps_) {
+    for (const SequenceStep& step : steps_) {
       for (const uint32_t index : step.inputs) {
         const graph::Operand& operand = main.operands[index];
         Place& place = places_[index];
@@ -110,22 +110,21 @@ class CompoundModel final : public hal::PreparedModel,
           continue;
         }
         HEARTH_ASSIGN(place.length, graph::byteSize(operand));
-        place.offset = sharedBytes_;
-        sharedBytes_ += (place.length + kAlignment - 1) / kAlignment * kAlignment;
+        place.offset = placeInPool(place.length, &sharedBytes_);
       }
     }
     return {};
   }
 
   std::shared_ptr<const graph::Model> whole_;
-  std::vector<CompoundStep> steps_;
+  std::vector<SequenceStep> steps_;
   std::vector<Place> places_;  // by operand of the main subgraph
   uint64_t sharedBytes_ = 0;
 };
 
-class CompoundExecution final : public hal::Execution {
+class SequenceExecution final : public hal::Execution {
  public:
-  CompoundExecution(std::shared_ptr<const CompoundModel> model, hal::Request request,
+  SequenceExecution(std::shared_ptr<const ModelSequence> model, hal::Request request,
                     memory::PoolRef shared)
       : model_(std::move(model)),
         request_(std::move(request)),
@@ -306,7 +305,7 @@ class CompoundExecution final : public hal::Execution {
     return argument;
   }
 
-  Result<hal::Request> bind(const CompoundStep& step) {
+  Result<hal::Request> bind(const SequenceStep& step) {
     hal::Request request;
     request.loopTimeout = request_.loopTimeout;
     for (const uint32_t operand : step.inputs) {
@@ -333,7 +332,7 @@ class CompoundExecution final : public hal::Execution {
     }
   }
 
-  std::shared_ptr<const CompoundModel> model_;
+  std::shared_ptr<const ModelSequence> model_;
   const hal::Request request_;
   const memory::PoolRef shared_;
   std::vector<std::unique_ptr<hal::Execution>> bound_;  // by step
@@ -342,7 +341,7 @@ class CompoundExecution final : public hal::Execution {
   std::map<uint32_t, memory::PoolRef> spare_;           // by output; during one computation
 };
 
-Result<std::unique_ptr<hal::Execution>> CompoundModel::createExecution(hal::Request request) {
+Result<std::unique_ptr<hal::Execution>> ModelSequence::createExecution(hal::Request request) {
   if (request.inputs.size() != main().inputs.size() ||
       request.outputs.size() != main().outputs.size())
     return fail(
@@ -352,17 +351,17 @@ Result<std::unique_ptr<hal::Execution>> CompoundModel::createExecution(hal::Requ
   if (sharedBytes_ != 0) {
     HEARTH_ASSIGN(shared, memory::Pool::anonymous(sharedBytes_));
   }
-  return std::make_unique<CompoundExecution>(shared_from_this(), std::move(request),
+  return std::make_unique<SequenceExecution>(shared_from_this(), std::move(request),
                                              std::move(shared));
 }
 
 }  // namespace
 
-Result<std::shared_ptr<hal::PreparedModel>> makeCompoundModel(
-    std::shared_ptr<const graph::Model> whole, std::vector<CompoundStep> steps) {
-  HEARTH_ASSIGN(std::shared_ptr<hal::PreparedModel> compound,
-                CompoundModel::create(std::move(whole), std::move(steps)));
-  return compound;
+Result<std::shared_ptr<hal::PreparedModel>> makeModelSequence(
+    std::shared_ptr<const graph::Model> whole, std::vector<SequenceStep> steps) {
+  HEARTH_ASSIGN(std::shared_ptr<hal::PreparedModel> sequence,
+                ModelSequence::create(std::move(whole), std::move(steps)));
+  return sequence;
 }
 
 }  // namespace hearth::runtime

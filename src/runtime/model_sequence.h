@@ -12,7 +12,7 @@ namespace hearth::runtime {
 
 // One prepared part of a model. `inputs` and `outputs` are operands of the whole model's main
 // subgraph.
-struct CompoundStep {
+struct SequenceStep {
   std::shared_ptr<hal::PreparedModel> prepared;
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
@@ -22,7 +22,7 @@ struct CompoundStep {
 // Joins the prepared parts of a model to one prepared model. Steps run one after the other; each
 // execution has one shared memory for the tensors between them, and memory that grows for each of
 // unknown size: a step whose output does not fit runs again.
-Result<std::shared_ptr<hal::PreparedModel>> makeCompoundModel(
-    std::shared_ptr<const graph::Model> whole, std::vector<CompoundStep> steps);
+Result<std::shared_ptr<hal::PreparedModel>> makeModelSequence(
+    std::shared_ptr<const graph::Model> whole, std::vector<SequenceStep> steps);
 
 }  // namespace hearth::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's bytes of a plan in the segment store: which place uses which part of which segment.
+// What a plan of the store says: which place of the model uses which part of which segment.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace hearth::cpu {
 
 // Segments are numbered in the order of the plan object's list of keys. In a weight store each
 // signature of a model has a plan of its own; a bundle has one plan for all of them. Value type.
-struct StoredPlan {
+struct PackingMap {
   struct Entry {
     uint32_t graph = 0;
     WeightPlace place;
@@ -39,7 +39,7 @@ struct StoredPlan {
   // The inverse of encoded(). `segmentCount` is that of the plan object. Every entry of the result
   // lies within its segment, aligned for kernels. Error: kBadData for anything malformed; never
   // reads outside `bytes`.
-  static Result<StoredPlan> parse(std::span<const uint8_t> bytes, size_t segmentCount);
+  static Result<PackingMap> parse(std::span<const uint8_t> bytes, size_t segmentCount);
 };
 
 }  // namespace hearth::cpu

@@ -3,16 +3,16 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "drivers/cpu/weights/packing_map.h"
 #include "drivers/cpu/weights/plan_record.h"
-#include "drivers/cpu/weights/stored_plan.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hearth::cpu;
   const std::vector<uint8_t> bytes(data, data + size);
   for (const size_t segments : {1, 2}) {
-    const auto plan = StoredPlan::parse(bytes, segments);
+    const auto plan = PackingMap::parse(bytes, segments);
     if (!plan) continue;
-    for (const StoredPlan::Entry& entry : plan->entries)
+    for (const PackingMap::Entry& entry : plan->entries)
       if (entry.graph >= plan->graphs.size() || entry.segment >= segments ||
           entry.size > plan->segmentSizes[entry.segment] ||
           entry.offset > plan->segmentSizes[entry.segment] - entry.size)
