@@ -88,6 +88,29 @@ Result<std::vector<std::pair<std::string, std::string>>> valuesField(const nlohm
   return values;
 }
 
+// The names of options of a delegate's cache.
+Result<std::optional<DriverManifest::Delegate::Cache>> cacheField(const nlohmann::json& json) {
+  const auto it = json.find("cache");
+  if (it == json.end()) return std::nullopt;
+  if (!it->is_object())
+    return fail(ErrorCode::kBadData, "The field \"cache\" of a delegate is not an object.");
+  DriverManifest::Delegate::Cache cache;
+  HEARTH_ASSIGN(cache.option, stringField(*it, "option"));
+  HEARTH_ASSIGN(const std::string kind, stringField(*it, "kind"));
+  if (kind != "file" && kind != "folder")
+    return fail(ErrorCode::kBadData,
+                "The \"kind\" of a delegate's cache is \"{}\"; kinds are \"file\" and \"folder\".",
+                kind);
+  cache.isFolder = kind == "folder";
+  if (it->contains("token")) {
+    HEARTH_ASSIGN(cache.tokenOption, stringField(*it, "token"));
+  }
+  for (const std::string* const name : {&cache.option, &cache.tokenOption})
+    if (name->contains('\0'))
+      return fail(ErrorCode::kBadData, "The name of an option of a delegate's cache has a zero.");
+  return cache;
+}
+
 Result<std::optional<DriverManifest::Delegate>> delegateField(const nlohmann::json& json) {
   const auto it = json.find("delegate");
   if (it == json.end()) return std::nullopt;
@@ -109,6 +132,7 @@ Result<std::optional<DriverManifest::Delegate>> delegateField(const nlohmann::js
                   kMost);
     delegate.prepareSeconds = seconds->get<uint32_t>();
   }
+  HEARTH_ASSIGN(delegate.cache, cacheField(*it));
   return delegate;
 }
 

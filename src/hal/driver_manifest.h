@@ -35,8 +35,16 @@ struct DriverManifest {
 
   // A driver of ours that hosts an external delegate for TensorFlow Lite:
   // "delegate": {"library": PATH, "options": {KEY: VALUE, ...}, "variables": {NAME: VALUE, ...},
-  // "tflite": "2.14", "prepare_seconds": 120}. Values are texts, numbers or booleans.
+  // "tflite": "2.14", "prepare_seconds": 120, "cache": {"option": KEY, "kind": "folder"}}. Values
+  // are texts, numbers or booleans.
   struct Delegate {
+    // The cache that the library keeps by itself.
+    struct Cache {
+      std::string option;       // that takes its path
+      bool isFolder = false;    // "kind": "folder" or "file"
+      std::string tokenOption;  // "token": one that takes a name for the model; may be empty
+    };
+
     std::string library;                                         // a path as `library`
     std::vector<std::pair<std::string, std::string>> options;    // in the order of their names
     std::vector<std::pair<std::string, std::string>> variables;  // of the host's environment
@@ -44,6 +52,7 @@ struct DriverManifest {
     // How long the library may take to take or to prepare a model before its host ends; 0: as long
     // as it likes.
     uint32_t prepareSeconds = 120;
+    std::optional<Cache> cache;
   };
 
   std::string path;     // of the manifest

@@ -421,6 +421,21 @@ def prefixHeads():
     yield "cut", head(0, 128, 1, b"m")[:100]
 
 
+def keptFiles():
+    """What a device keeps of a delegate, as in src/drivers/delegate/kept_files.cc and claims.cc."""
+    def packed(*files, count=None):
+        return struct.pack("<II", 0x31464B48, len(files) if count is None else count) + b"".join(
+            struct.pack("<QQ", len(name), len(content)) + name + content for name, content in files)
+
+    yield "file", packed((b"cache", b"compiled"))
+    yield "folders", packed((b"kernels/0.bin", b"0" * 100), (b"kernels/1.bin", b""), (b"list", b"2"))
+    yield "outside", packed((b"../cache", b"compiled"))
+    yield "unsorted", packed((b"b", b""), (b"a", b""))
+    yield "fewer", packed((b"a", b"1"), count=2)
+    yield "claims", b'["","The delegate does not take MUL."]'
+    yield "no claims", b'["",1]'
+
+
 def chatRequests():
     """Requests of HTTP with the bodies that chat_request_fuzz reads, and such bodies alone."""
     chat = json.dumps({"model": "m", "messages": [{"role": "system", "content": "a"},
@@ -498,7 +513,7 @@ def main():
                           ("mailbox_fuzz", mailboxes), ("metadata_fuzz", metadata), ("nntv_fuzz", conformanceFiles),
                           ("store_file_fuzz", storeFiles), ("bundle_file_fuzz", bundles),
                           ("blob_cache_fuzz", blobCaches),
-                          ("prefix_block_fuzz", prefixHeads),
+                          ("prefix_block_fuzz", prefixHeads), ("kept_files_fuzz", keptFiles),
                           ("packing_map_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
                           ("cached_model_fuzz", cachedModels), ("vulkan_plan_fuzz", gpuPlans),
                           ("call_sequence_fuzz", callSequences),

@@ -85,6 +85,10 @@ StoreStatus TableStore::write(const TableKey& key, std::span<const uint8_t> tabl
   return {};
 }
 
+void TableStore::remove(const TableKey& key) const {
+  if (isWritten()) (void)removeFile(tables_.get(), tableName(key.hex()));
+}
+
 void TableStore::prune() const {
   struct Entry {
     int64_t used = 0;

@@ -55,6 +55,9 @@ class TableStore {
   // than the limit.
   StoreStatus write(const TableKey& key, std::span<const uint8_t> table) const;
 
+  // Removes a table whose bytes are right but do not serve; best effort. What is mapped stays.
+  void remove(const TableKey& key) const;
+
  private:
   explicit TableStore(TableStoreOptions options) : options_(std::move(options)) {}
   bool isWritten() const { return options_.mode != StoreMode::kReadOnly; }

@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "drivers/delegate/delegate_model.h"
+#include "drivers/delegate/device_context.h"
 #include "graph/validated_model.h"
 #include "hal/operation_check.h"
 #include "hal/request_check.h"
@@ -20,17 +21,16 @@ namespace {
 
 class DelegateDevice final : public hal::Device {
  public:
-  DelegateDevice(DeviceSettings settings, std::shared_ptr<VendorLibrary> library)
-      : settings_(std::make_shared<const DeviceSettings>(std::move(settings))),
-        library_(std::move(library)) {}
+  explicit DelegateDevice(std::shared_ptr<DeviceContext> context) : context_(std::move(context)) {}
 
-  std::string name() const override { return settings_->name; }
+  std::string name() const override { return context_->settings().name; }
   // The library, the first digits of its digest, and the options.
   std::string version() const override {
     constexpr size_t kDigits = 12;
-    std::string text = std::filesystem::path(library_->path()).filename().string() + " " +
-                       library_->digest().substr(0, kDigits);
-    for (const auto& [key, value] : settings_->options) text += " " + key + "=" + value;
+    const VendorLibrary& library = context_->library();
+    std::string text = std::filesystem::path(library.path()).filename().string() + " " +
+                       library.digest().substr(0, kDigits);
+    for (const auto& [key, value] : context_->settings().options) text += " " + key + "=" + value;
     return text;
   }
   hal::DeviceType type() const override { return hal::DeviceType::kAccelerator; }
@@ -53,10 +53,15 @@ class DelegateDevice final : public hal::Device {
       const graph::Model& model) override {
     HEARTH_TRY(hal::checkPoolsMapped(model));
     HEARTH_TRY(graph::validateOnce(model));
+    const auto key = context_->keyOf("claims 1", model);
+    if (key)
+      if (auto known = context_->claims().find(*key, model.main().operations.size()))
+        return *std::move(known);
     std::vector<hal::OperationSupport> supports = hal::checkOperations(model);
     const bool areValid = std::ranges::all_of(supports, &hal::OperationSupport::supported);
     if (!areValid) return refused(std::move(supports), "The model has invalid operations.");
-    auto offered = offerModel(model, likelyShapes(model), *library_, *settings_, {});
+    // What fails here may be mended by then, so it is not remembered.
+    const auto offered = offerModel(model, likelyShapes(model), *context_, {});
     if (!offered) return refused(std::move(supports), offered.error().toString());
     supports = refused(std::move(supports), "It depends on shapes only.");
     const std::vector<bool> taken = offered->graph->takenOperations();
@@ -73,6 +78,7 @@ class DelegateDevice final : public hal::Device {
                                  graph::nameOf(model.main().operations[index].type) + "."
                            : refusal;
     }
+    if (key) context_->claims().remember(*key, supports);
     return supports;
   }
 
@@ -86,7 +92,7 @@ class DelegateDevice final : public hal::Device {
     HEARTH_TRY(hal::checkPoolsMapped(*model));
     HEARTH_TRY(graph::validateOnce(*model));
     HEARTH_TRY(ops::validateOperationsOnce(*model));
-    return DelegateModel::create(std::move(model), library_, settings_, options);
+    return DelegateModel::create(std::move(model), context_, options);
   }
 
  private:
@@ -108,8 +114,7 @@ class DelegateDevice final : public hal::Device {
     return shapes;
   }
 
-  const std::shared_ptr<const DeviceSettings> settings_;
-  const std::shared_ptr<VendorLibrary> library_;
+  const std::shared_ptr<DeviceContext> context_;
 };
 
 }  // namespace
@@ -119,6 +124,10 @@ Result<DeviceSettings> settingsOf(const hal::DriverManifest& manifest) {
   settings.name = manifest.name;
   settings.library = manifest.delegate->library;
   settings.options = manifest.delegate->options;
+  settings.variables = manifest.delegate->variables;
+  settings.cache = manifest.delegate->cache;
+  // Wrong variables are told where the store is opened for the CPU; here nothing is kept.
+  if (auto store = cache::StoreOptions::fromEnvironment()) settings.store = *std::move(store);
   settings.prepareLimit = std::chrono::seconds(manifest.delegate->prepareSeconds);
   const std::string& version = manifest.delegate->version;
   if (version.empty()) return settings;
@@ -140,8 +149,8 @@ Result<DeviceSettings> settingsOf(const hal::DriverManifest& manifest) {
 }
 
 Result<std::shared_ptr<hal::Device>> createDevice(DeviceSettings settings) {
-  HEARTH_ASSIGN(std::shared_ptr<VendorLibrary> library, VendorLibrary::load(settings.library));
-  return std::make_shared<DelegateDevice>(std::move(settings), std::move(library));
+  HEARTH_ASSIGN(std::shared_ptr<DeviceContext> context, DeviceContext::create(std::move(settings)));
+  return std::make_shared<DelegateDevice>(std::move(context));
 }
 
 }  // namespace hearth::drivers::delegate

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <string>
 #include <utility>
 
+#include "base/log.h"
 #include "drivers/delegate/call_limit.h"
 #include "hal/request_check.h"
 #include "ops/specialized_model.h"
@@ -23,11 +25,61 @@ uint64_t nanosecondsSince(std::chrono::steady_clock::time_point start) {
           .count());
 }
 
-SharedGraph shared(std::unique_ptr<OfferedGraph> graph, std::shared_ptr<VendorLibrary> library) {
-  return {graph.release(), [held = std::move(library)](OfferedGraph* ended) {
+// The graph with the library's cache, in which it may have files open.
+SharedGraph shared(std::unique_ptr<OfferedGraph> graph, std::shared_ptr<VendorLibrary> library,
+                   std::shared_ptr<WorkingCache> cache) {
+  return {graph.release(),
+          [held = std::move(library), files = std::move(cache)](OfferedGraph* ended) {
             const std::lock_guard lock(held->mutex());
             delete ended;
           }};
+}
+
+// What the library's cache is kept under.
+Result<base::Sha256Digest> cacheKey(const graph::Model& model, const DeviceContext& context,
+                                    const OfferOptions& options) {
+  return context.keyOf("cache 1 " + std::to_string(options.threads), model);
+}
+
+// A folder for the library's cache, with what an earlier start has left. Null where there is none,
+// which is no error: the library compiles.
+std::shared_ptr<WorkingCache> cacheFor(const graph::Model& model, const DeviceContext& context,
+                                       const OfferOptions& options) {
+  if (context.cache() == nullptr) return nullptr;
+  const auto taken = [&]() -> Result<std::shared_ptr<WorkingCache>> {
+    HEARTH_ASSIGN(const base::Sha256Digest key, cacheKey(model, context, options));
+    return context.cache()->take(key);
+  }();
+  if (taken) return *taken;
+  base::logInfo("The cache of the delegate {} is not kept. {}", context.library().path(),
+                taken.error().toString());
+  return nullptr;
+}
+
+// Offers the offer's model, with its cache.
+Result<SharedGraph> offerGraph(const Offer& offer, const DeviceContext& context,
+                               const OfferOptions& options) {
+  const DeviceSettings& settings = context.settings();
+  VendorLibrary& library = context.library();
+  WrittenGraph written = writeGraph(offer.model, settings.version);
+  const std::lock_guard lock(library.mutex());
+  const CallLimit limit(library.path(), settings.prepareLimit);
+  HEARTH_ASSIGN(
+      std::unique_ptr<OfferedGraph> graph,
+      OfferedGraph::create(
+          std::move(written), library,
+          offer.cache != nullptr ? offer.cache->addTo(settings.options) : settings.options,
+          options.threads == 0 ? -1 : static_cast<int32_t>(options.threads)));
+  return shared(std::move(graph), library.shared_from_this(), offer.cache);
+}
+
+// After a failure: whether the model can be offered again without what was restored, which is
+// forgotten.
+bool dropRestored(const WorkingCache* cache) {
+  if (cache == nullptr || cache->restoredBytes() == 0) return false;
+  base::logInfo("A delegate fails with its cache, which is removed.");
+  cache->discard();
+  return true;
 }
 
 class DelegateExecution final : public hal::Execution {
@@ -126,35 +178,77 @@ Status checkActivations(const graph::Model& model, uint64_t most) {
 }  // namespace
 
 Result<Offer> offerModel(const graph::Model& model, std::span<const graph::Dimensions> inputs,
-                         VendorLibrary& library, const DeviceSettings& settings,
-                         const OfferOptions& options) {
+                         const DeviceContext& context, const OfferOptions& options) {
   HEARTH_ASSIGN(ops::SpecializedModel special, ops::specialize(model, inputs));
   HEARTH_TRY(checkActivations(*special.model, options.maxActivationBytes));
-  WrittenGraph written = writeGraph(special.model, settings.version);
   Offer offer;
+  offer.model = std::move(special.model);
   offer.operations = std::move(special.operations);
-  for (const uint32_t output : special.model->main().outputs)
-    offer.outputs.push_back(special.model->main().operands[output].dimensions);
-  const std::lock_guard lock(library.mutex());
-  const CallLimit limit(library.path(), settings.prepareLimit);
-  HEARTH_ASSIGN(
-      std::unique_ptr<OfferedGraph> graph,
-      OfferedGraph::create(std::move(written), library, settings.options,
-                           options.threads == 0 ? -1 : static_cast<int32_t>(options.threads)));
-  offer.graph = shared(std::move(graph), library.shared_from_this());
+  for (const uint32_t output : offer.model->main().outputs)
+    offer.outputs.push_back(offer.model->main().operands[output].dimensions);
+  offer.cache = cacheFor(*offer.model, context, options);
+  auto graph = offerGraph(offer, context, options);
+  if (!graph && dropRestored(offer.cache.get())) {
+    offer.cache = cacheFor(*offer.model, context, options);
+    graph = offerGraph(offer, context, options);
+  }
+  if (!graph) return std::unexpected(std::move(graph).error());
+  offer.graph = *std::move(graph);
   return offer;
 }
 
 Result<std::shared_ptr<DelegateModel>> DelegateModel::create(
-    std::shared_ptr<const graph::Model> model, std::shared_ptr<VendorLibrary> library,
-    std::shared_ptr<const DeviceSettings> settings, const hal::PrepareOptions& options) {
-  std::shared_ptr<DelegateModel> made(
-      new DelegateModel(std::move(model), std::move(library), std::move(settings),
-                        {options.threads, options.maxActivationBytes}));
+    std::shared_ptr<const graph::Model> model, std::shared_ptr<const DeviceContext> context,
+    const hal::PrepareOptions& options) {
+  std::shared_ptr<DelegateModel> made(new DelegateModel(
+      std::move(model), std::move(context), {options.threads, options.maxActivationBytes}));
   std::vector<graph::Dimensions> shapes = inputShapes(*made->model_);
   if (ops::hasUnknownInputs(*made->model_)) shapes = options.expectedInputs;
   if (!shapes.empty() || made->model_->main().inputs.empty()) HEARTH_TRY(made->variantFor(shapes));
   return made;
+}
+
+Status DelegateModel::prepare(const Offer& offer) const {
+  VendorLibrary& library = context_->library();
+  const std::lock_guard calling(library.mutex());
+  const CallLimit limit(library.path(), context_->settings().prepareLimit);
+  return offer.graph->prepare();
+}
+
+hal::StartReport DelegateModel::keepCache(const Offer& offer) const {
+  hal::StartReport report;
+  report.activationBytes = offer.graph->activationBytes();
+  if (offer.cache == nullptr) {
+    report.reason =
+        "The delegate " + context_->library().path() + " compiles the model at each start.";
+    return report;
+  }
+  const auto wasThere = [&]() -> Result<bool> {
+    HEARTH_ASSIGN(const base::Sha256Digest now, cacheKey(*offer.model, *context_, options_));
+    if (now != offer.cache->key())
+      return fail(ErrorCode::kBadState, "The model was changed while the delegate compiled it.");
+    return offer.cache->keep();
+  }();
+  const bool isWarm = wasThere && *wasThere;
+  report.state = isWarm ? hal::StartReport::State::kWarm : hal::StartReport::State::kCold;
+  if (isWarm)
+    report.mappedBytes = offer.cache->restoredBytes();
+  else
+    report.reason = wasThere ? "The delegate has compiled the model." : wasThere.error().toString();
+  return report;
+}
+
+Result<DelegateModel::Variant> DelegateModel::prepareVariant(
+    const std::vector<graph::Dimensions>& inputs) const {
+  HEARTH_ASSIGN(Offer offer, offerModel(*model_, inputs, *context_, options_));
+  Status prepared = prepare(offer);
+  if (!prepared && dropRestored(offer.cache.get())) {
+    HEARTH_ASSIGN(offer, offerModel(*model_, inputs, *context_, options_));
+    prepared = prepare(offer);
+  }
+  HEARTH_TRY(prepared);
+  HEARTH_TRY(hal::checkPoolsWhole(*model_));
+  return Variant{inputs, offer.graph, std::move(offer.outputs), keepCache(offer)};
 }
 
 Result<DelegateModel::Variant> DelegateModel::variantFor(
@@ -165,14 +259,8 @@ Result<DelegateModel::Variant> DelegateModel::variantFor(
     variants_.splice(variants_.begin(), variants_, found);
     return variants_.front();
   }
-  HEARTH_ASSIGN(Offer offer, offerModel(*model_, inputs, *library_, *settings_, options_));
-  {
-    const std::lock_guard calling(library_->mutex());
-    const CallLimit limit(library_->path(), settings_->prepareLimit);
-    HEARTH_TRY(offer.graph->prepare());
-  }
-  HEARTH_TRY(hal::checkPoolsWhole(*model_));
-  variants_.push_front({inputs, std::move(offer.graph), std::move(offer.outputs)});
+  HEARTH_ASSIGN(Variant variant, prepareVariant(inputs));
+  variants_.push_front(std::move(variant));
   if (variants_.size() > kMostVariants) variants_.pop_back();
   return variants_.front();
 }
@@ -194,11 +282,12 @@ Result<std::unique_ptr<hal::Execution>> DelegateModel::createExecution(hal::Requ
 }
 
 hal::StartReport DelegateModel::startReport() const {
-  hal::StartReport report;
-  report.state = hal::StartReport::State::kUncached;
-  report.reason = "The delegate " + library_->path() + " compiles the model at each start.";
   const std::lock_guard lock(mutex_);
-  if (!variants_.empty()) report.activationBytes = variants_.front().graph->activationBytes();
+  hal::StartReport report;
+  if (!variants_.empty())
+    report = variants_.front().report;
+  else
+    report.reason = "Nothing is prepared before the shapes of the inputs are known.";
   if (ops::hasUnknownInputs(*model_)) report.shapes = static_cast<uint32_t>(variants_.size());
   return report;
 }

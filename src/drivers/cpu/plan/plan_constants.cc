@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "cache/identity/pool_source.h"
 #include "drivers/cpu/platform/read_slack.h"
-#include "drivers/cpu/weights/model_contents.h"
 
 namespace hearth::cpu {
 namespace {
@@ -232,7 +232,7 @@ std::optional<PlanConstants::OperandSource> PlanConstants::operandSource(uint32_
   if (pool.fd() < 0) return std::nullopt;
   poolSources_.resize(model_.pools.size());
   std::optional<cache::ContentSource>& file = poolSources_[operand.location.pool];
-  if (!file) file = sourceOf(pool);
+  if (!file) file = cache::sourceOf(pool);
   // Other models use the packing under this name without comparing bytes, so the file's identity
   // has to show every change. Otherwise it is a name that no other model has.
   if (file->tellsChanges() && file->file()->proof != cache::ChangeProof::kSeal) {

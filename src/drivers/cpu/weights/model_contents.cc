@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/weights/model_contents.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <mutex>
 
 #include "base/trace.h"
 #include "cache/identity/content_hash.h"
+#include "cache/identity/pool_source.h"
 #include "drivers/cpu/weights/in_place_constants.h"
 
 namespace hearth::cpu {
@@ -16,19 +15,7 @@ namespace {
 // Pools without a descriptor up to this size are hashed at once: that is cheap.
 constexpr size_t kSmallPool = size_t{1} << 20;
 
-// Whether the pool's file may be mapped for writing. Only the first write through such a mapping
-// changes the file's times, and only when the kernel gets to it.
-bool mayBeWritten(const memory::Pool& pool) {
-  const int flags = ::fcntl(pool.fd(), F_GETFL);
-  return pool.writable() || flags < 0 || (flags & O_ACCMODE) != O_RDONLY;
-}
-
 }  // namespace
-
-cache::ContentSource sourceOf(const memory::Pool& pool, std::vector<cache::ContentGap> gaps) {
-  return cache::ContentSource::of(pool.fd(), pool.offset(), pool.size(), mayBeWritten(pool),
-                                  std::move(gaps));
-}
 
 bool ModelContents::Pool::tellsChanges() const {
   return source && source->tellsChanges();
@@ -43,7 +30,7 @@ ModelContents::ModelContents(const graph::Model& model, cache::SegmentStore& sto
   for (size_t i = 0; i < model.pools.size(); ++i) {
     const memory::Pool& pool = *model.pools[i];
     Pool entry{.memory = &pool};
-    if (pool.fd() >= 0) entry.source = sourceOf(pool, std::move(gaps[i]));
+    if (pool.fd() >= 0) entry.source = cache::sourceOf(pool, std::move(gaps[i]));
     pools_.push_back(std::move(entry));
   }
 }
@@ -118,7 +105,7 @@ Result<bool> ModelContents::isSame(Pool& pool) {
   now.tags.reset();
   if (now.source) {
     const auto gaps = pool.source->gaps();
-    now.source = sourceOf(*now.memory, {gaps.begin(), gaps.end()});
+    now.source = cache::sourceOf(*now.memory, {gaps.begin(), gaps.end()});
   }
   if (pool.digest && pool.tags) {
     HEARTH_TRY(tag(now));

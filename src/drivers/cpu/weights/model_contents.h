@@ -14,10 +14,6 @@
 
 namespace hearth::cpu {
 
-// The range of the pool's file, with the file's present identity. The pool has a descriptor. `gaps`
-// do not count.
-cache::ContentSource sourceOf(const memory::Pool& pool, std::vector<cache::ContentGap> gaps = {});
-
 // The digests of a model's pools, under which every later process finds what was packed from them.
 // Large tables of look-ups do not count (tablesOnlyLookedUp()): they are read in place.
 // A digest must be of the very bytes that were packed, although files can be rewritten at any time

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -111,6 +112,9 @@ typedef struct {
   char stage[32];  // at which it does `harm`
   char harm[32];   // error, crash, abort, exit, hang
   char habit[32];  // what it does besides: see below
+  char log[512];   // a file to which it adds a letter: o when it is offered a graph, c when it
+                   // compiles
+  char cacheFile[512], cacheFolder[512], token[80];  // where it keeps what it has compiled
 } Options;
 
 typedef struct {
@@ -132,6 +136,7 @@ typedef struct {
   int temporary;
   float* held[256];  // outputs in buffers of the delegate
   Tensor* keptTensors;
+  bool isCompiled;  // at the first invocation
 } Kernel;
 
 static int harmAt(const Vendor* vendor, const char* stage) {
@@ -162,6 +167,47 @@ static size_t elements(const Tensor* tensor) {
   size_t count = 1;
   for (int i = 0; i < tensor->dims->size; ++i) count *= (size_t)tensor->dims->data[i];
   return count;
+}
+
+static void writeLog(const Vendor* vendor, char letter) {
+  if (vendor->options.log[0] == '\0') return;
+  FILE* const file = fopen(vendor->options.log, "a");
+  if (file == NULL) abort();
+  fputc(letter, file);
+  fclose(file);
+}
+
+// As if the kernel's nodes took seconds: what was compiled is left in the cache. A cache that was
+// not made for these nodes is an error, or with the habit "trust" the end, as in libraries that
+// read it without a check.
+static int compile(const Kernel* kernel) {
+  const Options* const options = &kernel->vendor->options;
+  char path[1024] = "";
+  if (options->cacheFile[0] != '\0') snprintf(path, sizeof path, "%s", options->cacheFile);
+  if (options->cacheFolder[0] != '\0') {
+    snprintf(path, sizeof path, "%s/kernels", options->cacheFolder);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/kernels/%s.bin", options->cacheFolder, options->token);
+  }
+  char code[256] = "compiled";
+  for (int i = 0; i < kernel->count && i < 32; ++i)
+    snprintf(code + strlen(code), 8, " %d", kernel->steps[i].code);
+  FILE* file = path[0] != '\0' ? fopen(path, "r") : NULL;
+  if (file != NULL) {
+    char found[256] = "";
+    const bool isOwn = fgets(found, sizeof found, file) != NULL && strcmp(found, code) == 0;
+    fclose(file);
+    if (isOwn) return kOk;
+    if (has(kernel->vendor, "trust")) abort();
+    return kError;
+  }
+  writeLog(kernel->vendor, 'c');
+  if (path[0] == '\0') return kOk;
+  file = fopen(path, "w");
+  if (file == NULL) return kError;
+  fputs(code, file);
+  fclose(file);
+  return kOk;
 }
 
 static void* kernelInit(Context* context, const char* buffer, size_t length) {
@@ -255,7 +301,7 @@ static int kernelPrepare(Context* context, Node* node) {
     node->temporaries->data[0] = kernel->temporary;
   }
   kernel->keptTensors = context->tensors;
-  return kOk;
+  return kernel->vendor->options.cacheFile[0] != '\0' ? kOk : compile(kernel);
 }
 
 // The values of a tensor, wherever they are.
@@ -288,6 +334,13 @@ static int kernelInvoke(Context* context, Node* node) {
     printf("vendor: invoke\n");
     fflush(stdout);
     fprintf(stderr, "vendor: invoke\n");
+  }
+  if (kernel->vendor->options.cacheFile[0] != '\0' && !kernel->isCompiled) {
+    if (compile(kernel) != kOk) {
+      context->report(context, "the cache is of another model");
+      return kError;
+    }
+    kernel->isCompiled = true;
   }
   if (kernel->temporary >= 0) {
     float* const values = context->tensors[kernel->temporary].data;
@@ -339,6 +392,7 @@ static float readConstants(const Context* context) {
 
 static int delegatePrepare(Context* context, Delegate* delegate) {
   Vendor* const vendor = delegate->data;
+  writeLog(vendor, 'o');
   if (harmAt(vendor, "prepare") != kOk) {
     context->report(context, "the compiler of %s fails", "NPU");
     return kError;
@@ -387,16 +441,22 @@ EXPORT Delegate* tflite_plugin_create_delegate(const char* const* keys, const ch
                                                size_t count, void (*report)(const char*)) {
   Vendor* const vendor = calloc(1, sizeof(Vendor));
   copyOption(vendor->options.take, sizeof vendor->options.take, "all");
-  for (size_t i = 0; i < count; ++i) {
-    if (strcmp(keys[i], "take") == 0)
-      copyOption(vendor->options.take, sizeof vendor->options.take, values[i]);
-    if (strcmp(keys[i], "stage") == 0)
-      copyOption(vendor->options.stage, sizeof vendor->options.stage, values[i]);
-    if (strcmp(keys[i], "harm") == 0)
-      copyOption(vendor->options.harm, sizeof vendor->options.harm, values[i]);
-    if (strcmp(keys[i], "habit") == 0)
-      copyOption(vendor->options.habit, sizeof vendor->options.habit, values[i]);
-  }
+  Options* const options = &vendor->options;
+  const struct {
+    const char* name;
+    char* value;
+    size_t size;
+  } known[] = {{"take", options->take, sizeof options->take},
+               {"stage", options->stage, sizeof options->stage},
+               {"harm", options->harm, sizeof options->harm},
+               {"habit", options->habit, sizeof options->habit},
+               {"log", options->log, sizeof options->log},
+               {"cache_file_path", options->cacheFile, sizeof options->cacheFile},
+               {"cache_dir", options->cacheFolder, sizeof options->cacheFolder},
+               {"model_token", options->token, sizeof options->token}};
+  for (size_t i = 0; i < count; ++i)
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k)
+      if (strcmp(keys[i], known[k].name) == 0) copyOption(known[k].value, known[k].size, values[i]);
   if (harmAt(vendor, "create") != kOk) {
     if (report != NULL) report("there is no NPU");
     free(vendor);
