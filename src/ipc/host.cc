@@ -76,7 +76,7 @@ Host::Host(std::shared_ptr<hal::Device> device, HostOptions options)
     : device_(std::move(device)),
       options_(options),
       turns_(std::max(1u, std::thread::hardware_concurrency())),
-      models_(options.isShared ? std::make_shared<SharedModels>() : nullptr) {}
+      models_(options.isShared ? std::make_shared<SharedModels>(options.keptModels) : nullptr) {}
 
 Host::~Host() {
   while (!end(std::chrono::seconds(1))) {

@@ -33,6 +33,9 @@ struct HostOptions {
   unsigned mailboxes = 16;      // of one client at a time, with a thread each
   size_t objects = 4096;        // prepared models, executions and buffers of one client
   size_t memories = 1024;       // of one client that are mapped at a time
+  // Prepared models that stay, when shared, although no client has them any more: for a device that
+  // compiles for long.
+  size_t keptModels = 0;
   // How long a thread waits for a message before it ends, and leaves the next one to another
   // thread; 0: for ever.
   std::chrono::milliseconds idleThreads{500};

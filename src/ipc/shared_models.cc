@@ -3,9 +3,27 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 namespace hearth::ipc {
+namespace {
+
+// Devices tell in different ways that their memory is full.
+bool mayBeForWantOfMemory(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::kOutOfMemory:
+    case ErrorCode::kOpFailed:
+    case ErrorCode::kUnavailableDevice:
+    case ErrorCode::kResourceExhaustedTransient:
+    case ErrorCode::kResourceExhaustedPersistent:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
 
 // That the caller makes the model of a place. The place has it, or is free, when this ends.
 class SharedModels::Work {
@@ -30,24 +48,54 @@ class SharedModels::Work {
   std::weak_ptr<const ServedModel> model_;
 };
 
-SharedModels::SharedModels() : memories_(SIZE_MAX, UINT64_MAX) {}
+SharedModels::SharedModels(size_t kept) : mostKept_(kept), memories_(SIZE_MAX, UINT64_MAX) {}
+
+SharedModels::Kept SharedModels::keep(const std::shared_ptr<const ServedModel>& model) {
+  Kept ended;
+  if (mostKept_ == 0) return ended;
+  const auto known = std::ranges::find(kept_, model);
+  if (known != kept_.end())
+    kept_.splice(kept_.begin(), kept_, known);
+  else
+    kept_.push_front(model);
+  if (kept_.size() > mostKept_) ended.splice(ended.begin(), kept_, std::prev(kept_.end()));
+  return ended;
+}
 
 Result<SharedModels::Taken> SharedModels::take(const ModelIdentity& identity,
                                                const base::Deadline& deadline, const Make& make) {
+  Kept ended;
   std::unique_lock lock(mutex_);
   std::erase_if(places_, [](const auto& entry) {
     return !entry.second.isInWork && entry.second.model.expired();
   });
   while (true) {
     Place& place = places_[identity.digest()];
-    if (auto model = place.model.lock()) return Taken{std::move(model), false};
+    if (auto model = place.model.lock()) {
+      ended = keep(model);
+      return Taken{std::move(model), false};
+    }
     if (!place.isInWork) {
       Work work(this, &place);
       lock.unlock();
-      HEARTH_ASSIGN(auto made, make());
+      auto made = make();
+      if (!made && mayBeForWantOfMemory(made.error())) {
+        lock.lock();
+        ended.swap(kept_);
+        lock.unlock();
+        const bool wereAny = !ended.empty();
+        ended.clear();
+        if (wereAny) made = make();
+      }
+      if (!made) return std::unexpected(std::move(made).error());
       // A file that was changed meanwhile has other bytes than the next client will find.
-      if (identity.isUnchanged()) work.setModel(made);
-      return Taken{std::move(made), true};
+      if (identity.isUnchanged()) {
+        work.setModel(*made);
+        lock.lock();
+        ended = keep(*made);
+        lock.unlock();
+      }
+      return Taken{*std::move(made), true};
     }
     if (deadline.isNever()) {
       changed_.wait(lock);

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,7 +30,8 @@ struct ServedModel {
 
 // The models that clients of a host have in common: whoever prepares what another one has prepared,
 // by their identities, gets the same model, with the same packed weights and the same memory for
-// intermediate results. A model lives as long as one of them has it. Thread-safe.
+// intermediate results. A model lives as long as one of them has it, and the ones that were taken
+// last live on for the next client, where the device compiles for long. Thread-safe.
 class SharedModels {
  public:
   struct Taken {
@@ -38,11 +40,14 @@ class SharedModels {
   };
   using Make = std::function<Result<std::shared_ptr<const ServedModel>>()>;
 
-  SharedModels();
+  // How many models stay that no client has any more.
+  explicit SharedModels(size_t kept = 0);
 
   // The model of this identity that there is, or else the one that `make` gives. Of several callers
   // one makes it while the others wait; where it fails, the next one tries. Errors: those of
-  // `make`; kMissedDeadlinePersistent when the deadline passes before it is this caller's turn.
+  // `make`, which is called again without the models that nobody has if it lacks memory or the
+  // driver fails; kMissedDeadlinePersistent when the deadline passes before it is this caller's
+  // turn.
   Result<Taken> take(const ModelIdentity& identity, const base::Deadline& deadline,
                      const Make& make);
 
@@ -59,11 +64,18 @@ class SharedModels {
     std::weak_ptr<const ServedModel> model;
   };
   class Work;
+  using Kept = std::list<std::shared_ptr<const ServedModel>>;
 
+  // Makes the model the last one that was taken. What need not stay is returned, since the end of a
+  // model may take as long as its driver likes.
+  [[nodiscard]] Kept keep(const std::shared_ptr<const ServedModel>& model);
+
+  const size_t mostKept_;
   ClientMemories memories_;
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::map<base::Sha256Digest, Place> places_;
+  Kept kept_;  // last taken first
 };
 
 // How a model started, for a client for whom another client's was taken.

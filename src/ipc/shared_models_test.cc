@@ -14,7 +14,7 @@ namespace hearth::ipc {
 namespace {
 
 class SharedModelsTest : public testing::Test {
- protected:
+ public:
   using Served = std::shared_ptr<const ServedModel>;
 
   // That of a model whose bytes are one number.
@@ -24,16 +24,18 @@ class SharedModelsTest : public testing::Test {
     model.setBytes(kj::arrayPtr(&number, 1));
     return *ModelIdentity::ofModel(model.asReader(), {}, {});
   }
+  static SharedModels::Make failing() {
+    return []() -> Result<Served> {
+      return fail(ErrorCode::kOutOfMemory, "There is no memory.");
+    };
+  }
+
+ protected:
   Result<SharedModels::Taken> take(uint8_t number) {
     return models_.take(identity(number), {}, [&]() -> Result<Served> {
       ++made_;
       return std::make_shared<const ServedModel>();
     });
-  }
-  static SharedModels::Make failing() {
-    return []() -> Result<Served> {
-      return fail(ErrorCode::kOutOfMemory, "There is no memory.");
-    };
   }
 
   SharedModels models_;
@@ -65,6 +67,35 @@ TEST_F(SharedModelsTest, AModelLivesAsLongAsSomebodyHasIt) {
   EXPECT_EQ(models_.count(), 0u);
   EXPECT_TRUE(take(1)->isOwn);
   EXPECT_EQ(made_, 2);
+}
+
+TEST(KeptModelsTest, ModelsThatWereTakenLastStayForOthers) {
+  SharedModels models(2);
+  const auto make = [] {
+    return Result<std::shared_ptr<const ServedModel>>(std::make_shared<const ServedModel>());
+  };
+  const auto isMade = [&](uint8_t number) {
+    const auto taken = models.take(SharedModelsTest::identity(number), {}, make);
+    return !taken || taken->isOwn;
+  };
+  EXPECT_TRUE(isMade(1));
+  EXPECT_TRUE(isMade(2));
+  EXPECT_FALSE(isMade(1));
+  EXPECT_EQ(models.count(), 2u);
+  EXPECT_TRUE(isMade(3));
+  EXPECT_FALSE(isMade(1));
+  EXPECT_TRUE(isMade(2));
+  // A device without memory gets that of the models which nobody has.
+  const auto held = models.take(SharedModelsTest::identity(1), {}, make);
+  ASSERT_TRUE(held);
+  int calls = 0;
+  const auto taken = models.take(SharedModelsTest::identity(4), {}, [&] {
+    return ++calls == 1 ? SharedModelsTest::failing()() : make();
+  });
+  EXPECT_TRUE(taken);
+  EXPECT_EQ(calls, 2);
+  EXPECT_FALSE(isMade(1));
+  EXPECT_TRUE(isMade(2));
 }
 
 TEST_F(SharedModelsTest, AModelThatCannotBeMadeIsTriedAgain) {

@@ -3,13 +3,19 @@
 // sees errors, and the next host computes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -61,6 +67,22 @@ class VendorHostTest : public testing::Test {
     return made ? *made : nullptr;
   }
 
+  // A manifest of a delegate that logs what it is asked for and keeps a cache with `option`.
+  std::string countingManifest(const char* option, const char* kind) const {
+    const std::string manifest = (folder_ / "npu.json").string();
+    std::ofstream(manifest) << base::formatText(
+        R"({{"name": "npu", "needs": {{"code": true, "read_write": ["{0}"]}}, "delegate": {{
+             "library": "{1}", "options": {{"log": "{0}/log"}},
+             "cache": {{"option": "{2}", "kind": "{3}", "token": "model_token"}}}}}})",
+        folder_.string(), HEARTH_TEST_DELEGATE, option, kind);
+    return manifest;
+  }
+  // How often the delegate was offered a model ('o') or compiled one ('c').
+  long count(char letter) const {
+    std::ifstream log(folder_ / "log");
+    return std::count(std::istreambuf_iterator<char>(log), {}, letter);
+  }
+
   // Prepares and computes (a + b) * a - b. Whatever the vendor's code does, this returns.
   Status use(hal::Device& device) {
     const auto model = std::make_shared<const graph::Model>(hal::cts::chainModel({4}));
@@ -96,6 +118,75 @@ TEST_F(VendorHostTest, HabitsOfDelegatesAreNoHarm) {
     ASSERT_NE(npu, nullptr);
     const Status used = use(*npu);
     EXPECT_TRUE(used) << habit << ": " << used.error().toString();
+  }
+}
+
+// A host for all clients, as a service manager starts it; killed by the destructor.
+class VendorService {
+ public:
+  VendorService(const std::string& manifest, std::string socket, const std::string& store)
+      : socket_(std::move(socket)) {
+    process_ = ::fork();
+    if (process_ != 0) return;
+    ::setenv("HEARTH_STORE", store.c_str(), 1);
+    ::execl(HEARTH_TOOL, HEARTH_TOOL, "serve", "--manifest", manifest.c_str(), "--socket",
+            socket_.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ~VendorService() {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  VendorService(const VendorService&) = delete;
+  VendorService& operator=(const VendorService&) = delete;
+
+  // A client, once the host listens.
+  std::shared_ptr<HostedDevice> client() const {
+    for (int i = 0; i < 3000; ++i) {
+      auto made = HostedDevice::create("npu", [path = socket_] { return joinHost(path); });
+      if (made) return *made;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return nullptr;
+  }
+
+ private:
+  const std::string socket_;
+  pid_t process_ = -1;
+};
+
+TEST_F(VendorHostTest, ClientsOfAHostHaveOneCompilation) {
+  const std::string manifest = countingManifest("unknown_option", "file");
+  const VendorService service(manifest, (folder_ / "socket").string(),
+                              (folder_ / "store").string());
+  for (int client = 0; client < 3; ++client) {
+    const auto npu = service.client();
+    ASSERT_NE(npu, nullptr);
+    const Status used = use(*npu);
+    EXPECT_TRUE(used) << used.error().toString();
+    // One offer to find out what it takes, and one to compute.
+    EXPECT_EQ(count('o'), 2) << client;
+    EXPECT_EQ(count('c'), 1) << client;
+  }
+}
+
+TEST_F(VendorHostTest, ALaterHostFindsWhatTheDelegateHasCompiled) {
+  const std::pair<const char*, const char*> kCaches[] = {{"cache_file_path", "file"},
+                                                         {"cache_dir", "folder"}};
+  for (const auto& [option, kind] : kCaches) {
+    SCOPED_TRACE(option);
+    std::filesystem::remove(folder_ / "log");
+    const std::string manifest = countingManifest(option, kind);
+    for (int host = 0; host < 3; ++host) {
+      const VendorService service(manifest, (folder_ / "socket").string(),
+                                  (folder_ / kind).string());
+      const auto npu = service.client();
+      ASSERT_NE(npu, nullptr);
+      const Status used = use(*npu);
+      EXPECT_TRUE(used) << used.error().toString();
+      EXPECT_EQ(count('c'), 1) << host;
+      EXPECT_EQ(count('o'), 2 + host);
+    }
   }
 }
 

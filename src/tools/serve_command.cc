@@ -107,8 +107,12 @@ void endHost(ipc::Host& host) {
   if (!host.end(kPatience)) ::_exit(kExitFailure);
 }
 
-ipc::HostOptions hostOptions(const ServeOptions& options) {
+// Of vendors' devices: NPUs have little memory, but a compilation takes seconds.
+constexpr size_t kKeptModels = 4;
+
+ipc::HostOptions hostOptions(const ServeOptions& options, const hal::DriverManifest& manifest) {
   ipc::HostOptions given{.isShared = options.descriptor < 0};
+  if (manifest.delegate || manifest.isSupportLibrary) given.keptModels = kKeptModels;
   if (options.clients != 0) given.clients = options.clients;
   const auto physical = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) *
                         static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
@@ -121,7 +125,7 @@ Status serveOne(const Served& served, const ServeOptions& options) {
   HEARTH_TRY(checkSocket(options.descriptor, false));
   static_cast<void>(::fcntl(options.descriptor, F_SETFD, FD_CLOEXEC));
   HEARTH_TRY(confineHost(options, served.manifest));
-  ipc::Host host(served.device, hostOptions(options));
+  ipc::Host host(served.device, hostOptions(options, served.manifest));
   host.serve(base::Descriptor(options.descriptor));
   endHost(host);
   return {};
@@ -137,7 +141,7 @@ Status serveMany(const Served& served, const ServeOptions& options, int stop) {
   }
   HEARTH_ASSIGN(ServiceManager manager, ServiceManager::fromEnvironment());
   HEARTH_TRY(confineHost(options, served.manifest));
-  ipc::Host host(served.device, hostOptions(options));
+  ipc::Host host(served.device, hostOptions(options, served.manifest));
   const Status ended = host.serveAll(listening.get(), stop, manager.heartbeat());
   // In the sandbox the host may not remove its socket, which the next one replaces.
   if (!options.socket.empty()) static_cast<void>(::unlink(options.socket.c_str()));
