@@ -4,6 +4,7 @@
 #include "ops/conv_2d.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "ops/convolution.h"
@@ -158,6 +159,29 @@ Result<Conv2dParameters> parseConv2d(const OperationContext& context) {
 
 Result<Conv2dParameters> parseGroupedConv2d(const OperationContext& context) {
   return parse(context, groupedArgumentsOf(context.inputs.size()));
+}
+
+std::optional<FixedConv2d> findFixedConv2d(const OperationContext& context) {
+  const Arguments arguments = argumentsOf(context);
+  const Dimensions& filter = context.inputs[1].dimensions;
+  const Result<bool> isNchw = context.scalar<bool>(arguments.window.layout, false);
+  FixedConv2d fixed{.activation = arguments.window.activation};
+  Window2d& window = fixed.window;
+  if (filter.size() != 4 || !isNchw || *isNchw ||
+      !setFilterSize(context, filter[1], filter[2], &window) ||
+      !parseStrides(context, arguments.window.strides, arguments.window.dilations, &window))
+    return std::nullopt;
+  // An image of one window stands for all sizes.
+  const int64_t height = int64_t{window.filterHeight - 1} * window.dilationHeight + 1;
+  const int64_t width = int64_t{window.filterWidth - 1} * window.dilationWidth + 1;
+  if (std::max(height, width) > std::numeric_limits<int32_t>::max()) return std::nullopt;
+  const ImageShape image{1, static_cast<uint32_t>(height), static_cast<uint32_t>(width), 1};
+  if (!parsePadding(context, arguments.window.padding, arguments.window.isImplicit, image,
+                    &window) ||
+      (window.isSamePadding && ((window.filterHeight != 1 && window.strideHeight != 1) ||
+                                (window.filterWidth != 1 && window.strideWidth != 1))))
+    return std::nullopt;
+  return fixed;
 }
 
 const OperationDefinition kConv2dOperation = {OperationType::kConv2d, validateConv2d,

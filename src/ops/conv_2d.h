@@ -4,7 +4,9 @@
 // [1, filterHeight, filterWidth, outputChannels], in either layout of the data.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/result.h"
 #include "ops/operation.h"
@@ -24,5 +26,17 @@ struct Conv2dParameters : WindowParameters {
 Result<Conv2dParameters> parseConv2d(const OperationContext& context);
 Result<Conv2dParameters> parseGroupedConv2d(const OperationContext& context);
 Result<Conv2dParameters> parseDepthwiseConv2d(const OperationContext& context);
+
+// A CONV_2D whose window does not depend on the size of its input.
+struct FixedConv2d {
+  Window2d window;
+  size_t activation = 0;  // index of the activation among the inputs
+};
+
+// Reads the window of a CONV_2D in NHWC layout; dimensions of the input need not be known. None for
+// other layouts, for padding that depends on the input's size (SAME with a stride, unless the
+// window is a single pixel), and for arguments or dimensions of the filter that are not known yet.
+// The numbers are those that parseConv2d() gives, which also checks them against the input.
+std::optional<FixedConv2d> findFixedConv2d(const OperationContext& context);
 
 }  // namespace hearth::ops

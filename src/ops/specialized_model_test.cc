@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/operation.h"
+#include "ops/testing/small_model.h"
 
 namespace hearth::ops {
 namespace {
@@ -15,59 +16,6 @@ namespace {
 using graph::Lifetime;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// A model of one subgraph, whose small constants are copied.
-class Builder {
- public:
-  Builder() { model_.subgraphs.resize(1); }
-
-  uint32_t add(OperandType type, Dimensions dimensions, Lifetime lifetime) {
-    graph::Operand operand;
-    operand.type = type;
-    operand.dimensions = std::move(dimensions);
-    operand.lifetime = lifetime;
-    graph::Subgraph& main = model_.main();
-    const auto index = static_cast<uint32_t>(main.operands.size());
-    if (lifetime == Lifetime::kSubgraphInput) main.inputs.push_back(index);
-    if (lifetime == Lifetime::kSubgraphOutput) main.outputs.push_back(index);
-    main.operands.push_back(std::move(operand));
-    return index;
-  }
-  uint32_t input(Dimensions dimensions) {
-    return add(OperandType::kTensorFloat32, std::move(dimensions), Lifetime::kSubgraphInput);
-  }
-  uint32_t output(OperandType type = OperandType::kTensorFloat32) {
-    return add(type, {}, Lifetime::kSubgraphOutput);
-  }
-  uint32_t temporary(OperandType type) { return add(type, {}, Lifetime::kTemporary); }
-  uint32_t constant(std::vector<int32_t> values, bool isScalar = false) {
-    const uint32_t index =
-        add(isScalar ? OperandType::kInt32 : OperandType::kTensorInt32,
-            isScalar ? Dimensions() : Dimensions{static_cast<uint32_t>(values.size())},
-            Lifetime::kConstantCopy);
-    const auto* const first = reinterpret_cast<const uint8_t*>(values.data());
-    model_.main().operands[index].location = {0, model_.constantBytes.size(),
-                                              values.size() * sizeof(int32_t)};
-    model_.constantBytes.insert(model_.constantBytes.end(), first,
-                                first + values.size() * sizeof(int32_t));
-    return index;
-  }
-  void operation(OperationType type, std::vector<uint32_t> inputs, std::vector<uint32_t> outputs) {
-    model_.main().operations.push_back({type, std::move(inputs), std::move(outputs), ""});
-  }
-
-  // The model, which has to be valid.
-  const graph::Model& model() {
-    const Status valid = graph::validate(model_);
-    EXPECT_TRUE(valid) << valid.error().toString();
-    const Status operations = validateOperations(model_);
-    EXPECT_TRUE(operations) << operations.error().toString();
-    return model_;
-  }
-
- private:
-  graph::Model model_;
-};
 
 std::vector<int32_t> integersOf(const graph::Model& model, uint32_t operand) {
   const graph::Operand& constant = model.main().operands[operand];
@@ -78,7 +26,7 @@ std::vector<int32_t> integersOf(const graph::Model& model, uint32_t operand) {
 
 // x -> SHAPE -> STRIDED_SLICE (the batch) -> PACK with -1 -> RESHAPE of x, as Keras writes Flatten.
 struct Flatten {
-  Builder builder;
+  SmallModel builder;
   uint32_t x = builder.input({0, 0, 3});
   uint32_t shape = builder.temporary(OperandType::kTensorInt32);
   uint32_t batch = builder.temporary(OperandType::kTensorInt32);
@@ -117,7 +65,7 @@ TEST(SpecializedModelTest, WhatFollowsFromShapesIsAConstant) {
 
 // The dimensions of FILL are an input, so its shape depends on values; what it fills with is known.
 TEST(SpecializedModelTest, ScalarsThatFollowFromShapesAreConstants) {
-  Builder builder;
+  SmallModel builder;
   const uint32_t x = builder.input({2, 5, 3});
   const uint32_t dimensions = builder.add(OperandType::kTensorInt32, {2}, Lifetime::kSubgraphInput);
   const uint32_t rank = builder.temporary(OperandType::kInt32);
@@ -144,7 +92,7 @@ TEST(SpecializedModelTest, TheSameOperationsAreLeftForAllShapes) {
 }
 
 TEST(SpecializedModelTest, OutputsOfTheModelKeepTheirOperations) {
-  Builder builder;
+  SmallModel builder;
   const uint32_t x = builder.input({0, 4});
   const uint32_t shape = builder.output(OperandType::kTensorInt32);
   const uint32_t y = builder.output();
@@ -158,7 +106,7 @@ TEST(SpecializedModelTest, OutputsOfTheModelKeepTheirOperations) {
 }
 
 TEST(SpecializedModelTest, ShapesThatDependOnValuesAreUnsupported) {
-  Builder builder;
+  SmallModel builder;
   const uint32_t x = builder.input({0, 4});
   const uint32_t shape = builder.add(OperandType::kTensorInt32, {2}, Lifetime::kSubgraphInput);
   const uint32_t y = builder.output();
@@ -187,7 +135,7 @@ TEST(SpecializedModelTest, ShapesHaveToFitTheModel) {
 }
 
 TEST(SpecializedModelTest, RandomNumbersAreDrawnInEachRun) {
-  Builder builder;
+  SmallModel builder;
   const uint32_t x = builder.input({0, 4});
   const uint32_t shape = builder.temporary(OperandType::kTensorInt32);
   const uint32_t wide = builder.temporary(OperandType::kTensorInt64);

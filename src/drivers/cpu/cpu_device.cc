@@ -36,6 +36,7 @@
 #include "ops/branch_constants.h"
 #include "ops/operation.h"
 #include "ops/specialized_model.h"
+#include "ops/unread_pixels.h"
 
 namespace hearth::cpu {
 namespace {
@@ -230,7 +231,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
   HEARTH_TRY(hal::checkPoolsMapped(*model));
   HEARTH_TRY(graph::validateOnce(*model));
   HEARTH_TRY(ops::validateOperationsOnce(*model));
-  model = ops::withBranchConstants(std::move(model));
+  model = ops::withoutUnreadPixels(ops::withBranchConstants(std::move(model)));
   HEARTH_TRY(initializeXnnpack());
   const std::shared_ptr<cache::SegmentStore> store = storeFor(*model, options);
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
@@ -317,7 +318,8 @@ Result<hal::StartReport> CpuDevice::explainStart(std::shared_ptr<const graph::Mo
                                                  const hal::PrepareOptions& options) {
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
   HEARTH_TRY(graph::validateOnce(*model));
-  if (ops::validateOperationsOnce(*model)) model = ops::withBranchConstants(std::move(model));
+  if (ops::validateOperationsOnce(*model))
+    model = ops::withoutUnreadPixels(ops::withBranchConstants(std::move(model)));
   HEARTH_TRY(initializeXnnpack());
   if (ops::hasUnknownInputs(*model) || hasComputedShapes(*model))
     if (auto first = partPreparedFirst(*model, options.expectedInputs)) model = *std::move(first);
