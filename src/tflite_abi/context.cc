@@ -33,13 +33,12 @@ TfLiteStatus refuseMetadata(TfLiteContext* context, const char* /*name*/, const 
   return refuse(context, "GetModelMetadata");
 }
 
-TfLiteStatus refuseSubgraph(TfLiteContext* context, int32_t /*subgraph*/,
-                            TfLiteContext** /*acquired*/) {
-  return refuse(context, "AcquireSubgraphContext");
+TfLiteStatus acquire(TfLiteContext* context, int32_t subgraph, TfLiteContext** acquired) {
+  return Context::of(context)->acquireSubgraph(subgraph, acquired);
 }
 
-TfLiteStatus releaseSubgraph(TfLiteContext* context, int32_t /*subgraph*/) {
-  return refuse(context, "ReleaseSubgraphContext");
+TfLiteStatus release(TfLiteContext* context, int32_t subgraph) {
+  return Context::of(context)->releaseSubgraph(subgraph);
 }
 
 }  // namespace
@@ -86,8 +85,8 @@ Context::Context() {
   context_.unused_from_profiler[kResizeTensorExplicit] = reinterpret_cast<void*>(&resizeExplicit);
   constexpr size_t kGetModelMetadata = 2;
   context_.unused_at_end[kGetModelMetadata] = reinterpret_cast<void*>(&refuseMetadata);
-  context_.unused_at_end[kGetModelMetadata + 1] = reinterpret_cast<void*>(&refuseSubgraph);
-  context_.unused_at_end[kGetModelMetadata + 2] = reinterpret_cast<void*>(&releaseSubgraph);
+  context_.unused_at_end[kGetModelMetadata + 1] = reinterpret_cast<void*>(&acquire);
+  context_.unused_at_end[kGetModelMetadata + 2] = reinterpret_cast<void*>(&release);
 }
 
 Context* Context::of(const TfLiteContext* context) {
@@ -116,6 +115,18 @@ TfLiteStatus Context::preview(const TfLiteIntArray* /*nodes*/,
 
 TfLiteStatus Context::addTensors(int32_t /*count*/, int32_t* /*first*/) {
   return refuse(&context_, "AddTensors");
+}
+
+TfLiteStatus Context::acquireSubgraph(int32_t /*subgraph*/, TfLiteContext** /*acquired*/) {
+  return refuse(&context_, "AcquireSubgraphContext");
+}
+
+TfLiteStatus Context::releaseSubgraph(int32_t /*subgraph*/) {
+  return refuse(&context_, "ReleaseSubgraphContext");
+}
+
+TfLiteStatus Context::skipSubgraph(int32_t /*subgraph*/) {
+  return refuse(&context_, "MarkSubgraphAsDelegationSkippable");
 }
 
 void Context::reportError(TfLiteContext* context, const char* format, ...) {

@@ -28,6 +28,11 @@ class Context {
   virtual TfLiteStatus addTensors(int32_t count, int32_t* first);
   // Takes `dims`.
   virtual TfLiteStatus resize(TfLiteTensor* tensor, TfLiteIntArray* dims) = 0;
+  // The context of a subgraph of the model, until it is released.
+  virtual TfLiteStatus acquireSubgraph(int32_t subgraph, TfLiteContext** acquired);
+  virtual TfLiteStatus releaseSubgraph(int32_t subgraph);
+  // Keeps a subgraph from the delegate that is being applied.
+  virtual TfLiteStatus skipSubgraph(int32_t subgraph);
   virtual const std::vector<int32_t>* inputs() const { return nullptr; }
   virtual const std::vector<int32_t>* outputs() const { return nullptr; }
   virtual const std::vector<int32_t>* variables() const { return nullptr; }

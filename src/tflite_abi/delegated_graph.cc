@@ -112,6 +112,7 @@ Status DelegatedGraph::apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
   if (applied) return applied;
   plan_ = planBefore;
   while (nodes_.size() > nodesBefore) {
+    giveUpOutputs(nodes_.back());
     free(&nodes_.back());
     nodes_.pop_back();
   }
@@ -130,11 +131,16 @@ bool DelegatedGraph::hasDelegates() const {
 
 void DelegatedGraph::removeKernels() {
   while (hasDelegates()) {
+    giveUpOutputs(nodes_.back());
     free(&nodes_.back());
     nodes_.pop_back();
   }
   plan_.resize(nodes_.size());
   std::ranges::iota(plan_, 0);
+  for (TfLiteTensor& tensor : tensors_) {
+    freeBufferHandle(&tensor);
+    tensor.delegate = nullptr;
+  }
 }
 
 TfLiteStatus DelegatedGraph::plan(TfLiteIntArray** plan) {
@@ -247,10 +253,13 @@ int32_t DelegatedGraph::addKernel(const TfLiteOperator& registration, const Node
   made.node.delegate = delegate;
   beforeInit(&made, nodes_.size() - 1);
   const TfLiteDelegateParams params = made.partition->params(delegate);
-  const OpaqueDelegateParams opaque = {delegate, delegate->data_, params.nodes_to_replace,
-                                       params.input_tensors, params.output_tensors};
-  const bool isOpaque = builderOf(*delegate) != nullptr;
-  const void* const given = isOpaque ? static_cast<const void*>(&opaque) : &params;
+  const TfLiteOpaqueDelegateBuilder* const builder = builderOf(*delegate);
+  const OpaqueDelegateParams opaque = {delegate, builder == nullptr ? nullptr : builder->data,
+                                       params.nodes_to_replace, params.input_tensors,
+                                       params.output_tensors};
+  const void* const given = builder != nullptr ? static_cast<const void*>(&opaque) : &params;
+  for (const int32_t output : subset.outputs)
+    tensors_[static_cast<size_t>(output)].delegate = delegate;
   made.isOpen = true;
   made.node.user_data = made.registration.callInit(&context_, static_cast<const char*>(given), 0);
   return static_cast<int32_t>(nodes_.size() - 1);
@@ -305,15 +314,39 @@ void DelegatedGraph::freeBufferHandle(TfLiteTensor* tensor) {
   });
 }
 
+void DelegatedGraph::giveUpOutputs(const Node& kernel) {
+  for (int32_t i = 0; i < kernel.outputs->size; ++i) {
+    TfLiteTensor& output = tensors_[static_cast<size_t>(kernel.outputs->data[i])];
+    freeBufferHandle(&output);
+    output.delegate = nullptr;
+    output.data_is_stale = false;
+  }
+}
+
+TfLiteDelegate* DelegatedGraph::delegateOf(size_t tensor) const {
+  return tensor < tensors_.size() ? tensors_[tensor].delegate : nullptr;
+}
+
 Status DelegatedGraph::setBufferHandle(size_t tensor, int32_t handle, TfLiteDelegate* delegate) {
   if (tensor >= tensors_.size())
     return fail(ErrorCode::kNotFound, "There is no tensor {}; the graph has {}.", tensor,
                 tensors_.size());
   TfLiteTensor& found = tensors_[tensor];
-  if (found.buffer_handle != handle || found.delegate != delegate) freeBufferHandle(&found);
+  if (found.delegate != nullptr && found.delegate != delegate)
+    return fail(ErrorCode::kBadState,
+                "Another delegate computes tensor {}, or has given it a buffer.", tensor);
+  if (found.buffer_handle != handle) freeBufferHandle(&found);
   found.delegate = delegate;
   found.buffer_handle = handle;
   return {};
+}
+
+Status DelegatedGraph::kernelStatus(const Node& kernel, const char* what,
+                                    const Result<TfLiteStatus>& status) {
+  Status made = programStatus(what, status, takeMessage());
+  if (made || !kernel.registration.isCustom) return made;
+  return std::unexpected(
+      std::move(made.error()).addContext("in \"" + kernel.registration.customName + "\""));
 }
 
 Status DelegatedGraph::prepareKernel(Node* kernel) {
@@ -327,7 +360,7 @@ Status DelegatedGraph::prepareKernel(Node* kernel) {
   const Result<TfLiteStatus> status = base::caught([&]() -> Result<TfLiteStatus> {
     return kernel->registration.callPrepare(&context_, &kernel->node);
   });
-  HEARTH_TRY(programStatus("prepare", status, takeMessage()));
+  HEARTH_TRY(kernelStatus(*kernel, "prepare", status));
   return placeTemporaries(*kernel);
 }
 
@@ -354,25 +387,45 @@ Status DelegatedGraph::invokeKernel(const Node& kernel) {
   const Result<TfLiteStatus> status = base::caught([&]() -> Result<TfLiteStatus> {
     return kernel.registration.callInvoke(&context_, const_cast<TfLiteNode*>(&kernel.node));
   });
-  HEARTH_TRY(programStatus("invoke", status, takeMessage()));
-  TfLiteDelegate* const delegate = kernel.node.delegate;
-  if (delegate == nullptr) return {};
-  const TfLiteOpaqueDelegateBuilder* const builder = builderOf(*delegate);
+  HEARTH_TRY(kernelStatus(kernel, "invoke", status));
+  if (kernel.node.delegate == nullptr) return {};
   for (int32_t i = 0; i < kernel.outputs->size; ++i) {
-    // What lies in a buffer of the delegate's.
-    TfLiteTensor& output = tensors_[static_cast<size_t>(kernel.outputs->data[i])];
-    if (!output.data_is_stale || output.delegate != delegate || output.buffer_handle < 0) continue;
-    const Result<TfLiteStatus> copied = base::caught([&]() -> Result<TfLiteStatus> {
-      if (builder != nullptr && builder->CopyFromBufferHandle != nullptr)
-        return builder->CopyFromBufferHandle(&context_, delegate, builder->data,
-                                             output.buffer_handle, &output);
-      if (builder == nullptr && delegate->CopyFromBufferHandle != nullptr)
-        return delegate->CopyFromBufferHandle(&context_, delegate, output.buffer_handle, &output);
-      return kTfLiteError;
-    });
-    HEARTH_TRY(programStatus("CopyFromBufferHandle", copied, takeMessage()));
-    output.data_is_stale = false;
+    const int32_t index = kernel.outputs->data[i];
+    TfLiteTensor& output = tensors_[static_cast<size_t>(index)];
+    const bool liesElsewhere = output.data_is_stale && output.delegate == kernel.node.delegate &&
+                               output.buffer_handle >= 0;
+    if (liesElsewhere && !mayStayStale(kernel, index)) HEARTH_TRY(copyFromBuffer(&output));
   }
+  return {};
+}
+
+// An output of the graph that no other node reads.
+bool DelegatedGraph::mayStayStale(const Node& kernel, int32_t output) const {
+  if (!allowsStaleResults_ || !std::ranges::contains(results_, output)) return false;
+  return std::ranges::none_of(plan_, [&](int32_t index) {
+    const Node& node = nodes_[static_cast<size_t>(index)];
+    const std::span<const int32_t> inputs(node.inputs->data,
+                                          static_cast<size_t>(node.inputs->size));
+    return &node != &kernel && std::ranges::contains(inputs, output);
+  });
+}
+
+Status DelegatedGraph::copyFromBuffer(TfLiteTensor* tensor) {
+  TfLiteDelegate* const delegate = tensor->delegate;
+  if (delegate == nullptr || tensor->buffer_handle < 0)
+    return fail(ErrorCode::kBadState, "The tensor \"{}\" does not lie in a buffer of a delegate.",
+                tensor->name == nullptr ? "" : tensor->name);
+  const TfLiteOpaqueDelegateBuilder* const builder = builderOf(*delegate);
+  const Result<TfLiteStatus> copied = base::caught([&]() -> Result<TfLiteStatus> {
+    if (builder != nullptr && builder->CopyFromBufferHandle != nullptr)
+      return builder->CopyFromBufferHandle(&context_, delegate, builder->data,
+                                           tensor->buffer_handle, tensor);
+    if (builder == nullptr && delegate->CopyFromBufferHandle != nullptr)
+      return delegate->CopyFromBufferHandle(&context_, delegate, tensor->buffer_handle, tensor);
+    return kTfLiteError;
+  });
+  HEARTH_TRY(programStatus("CopyFromBufferHandle", copied, takeMessage()));
+  tensor->data_is_stale = false;
   return {};
 }
 

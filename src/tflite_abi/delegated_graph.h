@@ -36,10 +36,17 @@ class DelegatedGraph : public Context {
   // Whether the delegate takes graphs in which sizes depend on values.
   static bool allowsDynamicTensors(const TfLiteDelegate& delegate);
   bool hasDelegates() const;  // that have taken nodes
+  // The delegate whose kernel computes a tensor, or in whose buffer it lies; null for any other.
+  TfLiteDelegate* delegateOf(size_t tensor) const;
   // Lets a tensor lie in a buffer of the delegate's, whose kernels find the handle there. The
   // delegate frees a handle when another one takes its place, and when the graph's kernels end.
-  // kNotFound for a tensor that the graph does not have.
+  // kNotFound for a tensor that the graph does not have; kBadState for one of another delegate.
   Status setBufferHandle(size_t tensor, int32_t handle, TfLiteDelegate* delegate);
+  // Lets the tensor's delegate copy its buffer into the tensor's memory. `tensor` need not be one
+  // of the graph's. kBadState if it has no buffer of a delegate's.
+  Status copyFromBuffer(TfLiteTensor* tensor);
+  // Whether outputs of the graph may stay in a buffer of a delegate's, and their memory stale.
+  void allowStaleResults(bool allow) { allowsStaleResults_ = allow; }
 
   TfLiteStatus plan(TfLiteIntArray** plan) override;
   TfLiteStatus node(int32_t index, TfLiteNode** node, TfLiteOperator** registration) override;
@@ -118,8 +125,13 @@ class DelegatedGraph : public Context {
                     TfLiteDelegate* delegate);
   void free(Node* kernel);
   void freeBufferHandle(TfLiteTensor* tensor);
+  // Ends that a delegate computes the kernel's outputs.
+  void giveUpOutputs(const Node& kernel);
+  bool mayStayStale(const Node& kernel, int32_t output) const;
   bool isVariable(int32_t tensor) const;
   Status placeTemporaries(const Node& kernel);
+  // programStatus() with the kernel's name, if it has one.
+  Status kernelStatus(const Node& kernel, const char* what, const Result<TfLiteStatus>& status);
 
   const std::vector<int32_t>& results_;
   size_t ownTensors_ = 0;  // the tensors of the graph itself, before those of kernels
@@ -128,6 +140,7 @@ class DelegatedGraph : public Context {
   std::vector<TfLiteDelegateParams> previewParams_;
   std::map<int32_t, TensorMemory> memory_;  // of temporaries
   bool isApplying_ = false;
+  bool allowsStaleResults_ = false;
 };
 
 }  // namespace hearth::tflite_abi

@@ -100,6 +100,14 @@ class InterpreterTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "Cannot set tensor"):
                 interpreter.set_tensor(detail["index"], wrong)
 
+    def testAStringWithoutDimensionsIsAnArray(self):
+        interpreter = Interpreter(model_path=str(STRINGS))
+        index = interpreter.get_input_details()[0]["index"]
+        interpreter.resize_tensor_input(index, [])
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(index, np.array(b"ab\0\0"))
+        self.assertEqual(interpreter.get_tensor(index).item(0), b"ab\0\0")
+
     def testASingleStringKeepsItsZeroBytes(self):
         self.assertEqual(_as_bytes(np.array(b"ab\0\0")).item(), b"ab\0\0")
         self.assertEqual(_as_bytes(np.array(["ab", "c"])).tolist(), [b"ab", b"c"])

@@ -155,11 +155,11 @@ void readListsAhead(const FileView& view, size_t index, const ScatteredReads& re
 
 Result<ImportedGraph> importGraph(const FileView& view, size_t index,
                                   const schema::SignatureDef* signature, Shapes shapes,
-                                  const std::vector<PlannedOperator>* plan = nullptr) {
+                                  const SubgraphPlans* plans = nullptr) {
   const base::TraceSpan span("tflite", "import");
   const ScatteredReads scattered(*view.pool());
   readListsAhead(view, index, scattered);
-  ModelBuilder builder(view, shapes == Shapes::kOpen, plan);
+  ModelBuilder builder(view, shapes == Shapes::kOpen, plans);
   ImportedGraph imported;
   const schema::SubGraph* const subgraph = view.subgraph(index);
   Arguments inputs;
@@ -295,8 +295,8 @@ Result<ImportedGraph> ModelFile::importSignature(std::string_view key, Shapes sh
 }
 
 Result<ImportedGraph> ModelFile::importSubgraph(size_t subgraph, Shapes shapes,
-                                                const std::vector<PlannedOperator>* plan) const {
-  return importGraph(contents_->view, subgraph, nullptr, shapes, plan);
+                                                const SubgraphPlans* plans) const {
+  return importGraph(contents_->view, subgraph, nullptr, shapes, plans);
 }
 
 Result<std::vector<FileOperator>> ModelFile::fileOperators(size_t subgraph) const {

@@ -89,9 +89,9 @@ class ModelFile {
   // ops::validateOperations().
   Result<ImportedGraph> importSignature(std::string_view key,
                                         Shapes shapes = Shapes::kAsInFile) const;
-  // `plan` is what the subgraph runs, in order; null: its operators.
+  // `plans` has what subgraphs run; null, and one that is not in it: the operators of the file.
   Result<ImportedGraph> importSubgraph(size_t subgraph, Shapes shapes = Shapes::kAsInFile,
-                                       const std::vector<PlannedOperator>* plan = nullptr) const;
+                                       const SubgraphPlans* plans = nullptr) const;
 
   // The tensors of a subgraph. Errors: kNotFound for an index that does not exist, kBadData for
   // inputs, outputs, shapes, quantisation or values that no file may have.

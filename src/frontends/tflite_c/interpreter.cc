@@ -7,17 +7,28 @@
 #include "base/cancellation.h"
 #include "base/env.h"
 #include "frontends/tflite_c/own_delegate.h"
-#include "frontends/tflite_c/program_operators.h"
 
 namespace hearth::tflite_c {
 namespace {
 
-// What the program has added for built-in operations, in each of its forms.
-std::vector<AddedOperator> builtinsOf(const TfLiteInterpreterOptions& options) {
-  std::vector<AddedOperator> builtins = options.builtins;
+// What the program has added, in each of its forms.
+std::vector<AddedOperator> addedTo(const TfLiteInterpreterOptions& options) {
+  std::vector<AddedOperator> added = options.added;
   for (const TfLiteOperator* const custom : options.operators)
-    if (!custom->isCustom) builtins.push_back({*custom, custom->version, custom->version});
-  return builtins;
+    added.push_back({*custom, custom->version, custom->version});
+  return added;
+}
+
+Status checkOperators(const std::vector<AddedOperator>& added) {
+  for (const AddedOperator& each : added) {
+    if (!each.custom.isCustom || tflite::isKnownCustomOperation(each.custom.customName)) continue;
+    if (each.custom.customName.empty())
+      return fail(ErrorCode::kBadData, "An operator of the program has no name.");
+    if (!each.custom.hasInvoke())
+      return fail(ErrorCode::kBadData, "The operator \"{}\" of the program has no invoke.",
+                  each.custom.customName);
+  }
+  return {};
 }
 
 }  // namespace
@@ -28,19 +39,8 @@ Interpreter::Interpreter(const TfLiteModel& model, const TfLiteInterpreterOption
       reporter_(options.reporter),
       isCancellable_(options.isCancellable),
       fallsBack_(options.fallsBack),
-      resolver_(options.resolver, builtinsOf(options), hasOthers),
-      signatures_(model.file->signatures()) {
-  for (const TfLiteOperator& registration : options.registrations)
-    operators_.push_back(std::make_shared<const TfLiteOperator>(registration));
-  for (const TfLiteOperator* const custom : options.operators)
-    if (custom->isCustom) operators_.push_back(std::make_shared<const TfLiteOperator>(*custom));
-}
-
-Status Interpreter::provideOperators() const {
-  for (const std::shared_ptr<const TfLiteOperator>& custom : operators_)
-    HEARTH_TRY(provideOperator(custom));
-  return {};
-}
+      resolver_(options.resolver, addedTo(options), hasOthers),
+      signatures_(model.file->signatures()) {}
 
 Result<std::shared_ptr<Interpreter>> Interpreter::create(const TfLiteModel& model,
                                                          const TfLiteInterpreterOptions& options,
@@ -49,13 +49,13 @@ Result<std::shared_ptr<Interpreter>> Interpreter::create(const TfLiteModel& mode
     return fail(ErrorCode::kBadData,
                 "The number of threads is {}; it must be -1, for the default, or more.",
                 options.threads);
+  HEARTH_TRY(checkOperators(addedTo(options)));
   std::shared_ptr<Interpreter> made(new Interpreter(model, options, hasOthers));
   // One unless the program or its starter asks for more, as programs expect it. 0 asks for no other
   // thread than the caller's.
   HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));
   if (options.threads >= 0 || threads == 0)
     made->options_.threads = static_cast<unsigned>(std::max(1, options.threads));
-  HEARTH_TRY(made->provideOperators());
   HEARTH_ASSIGN(made->primary_, SubgraphRunner::create(made->file_, 0));
   if (const Status used = made->primary_->useOperators(made->resolver_, made->options_); !used) {
     made->reporter_.report(used.error().toString());
@@ -117,10 +117,7 @@ Status Interpreter::resizeInput(SubgraphRunner* subgraph, size_t position,
 }
 
 Status Interpreter::allocate(SubgraphRunner* subgraph) {
-  return withClaim([&]() -> Status {
-    HEARTH_TRY(provideOperators());
-    return subgraph->allocate(options_);
-  });
+  return withClaim([&] { return subgraph->allocate(options_); });
 }
 
 Result<TfLiteStatus> Interpreter::invoke(SubgraphRunner* subgraph) {
@@ -132,7 +129,6 @@ Result<TfLiteStatus> Interpreter::invoke(SubgraphRunner* subgraph) {
     if (!run && !isCancelled_.load(std::memory_order_relaxed)) {
       if (!fallsBack_ || !subgraph->hasDelegates()) return run;
       reporter_.report(run.error().toString());
-      HEARTH_TRY(provideOperators());
       HEARTH_TRY(subgraph->removeDelegates(options_));
       HEARTH_TRY(subgraph->invoke());
       outcome = kTfLiteDelegateError;
@@ -161,11 +157,19 @@ Status Interpreter::setBufferHandle(TfLiteTensor* tensor, int32_t handle,
   return withClaim([&] { return primary_->setBufferHandle(tensor, handle, delegate); });
 }
 
-Status Interpreter::addDelegate(TfLiteDelegate* delegate) {
+Status Interpreter::allowBufferOutputs(bool allow) {
   return withClaim([&]() -> Status {
-    HEARTH_TRY(provideOperators());
-    return applyDelegate(delegate);
+    primary_->allowBufferOutputs(allow);
+    return {};
   });
+}
+
+Status Interpreter::ensureReadable(TfLiteTensor* tensor) {
+  return withClaim([&] { return primary_->ensureReadable(tensor); });
+}
+
+Status Interpreter::addDelegate(TfLiteDelegate* delegate) {
+  return withClaim([&] { return applyDelegate(delegate); });
 }
 
 Status Interpreter::cancel() {

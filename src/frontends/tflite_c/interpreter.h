@@ -31,9 +31,8 @@ struct TfLiteInterpreterOptions {
   bool isCancellable = false;
   bool fallsBack = false;  // to no delegate, when one cannot be applied
   std::vector<TfLiteDelegate*> delegates;
-  std::vector<TfLiteOperator> registrations;              // copies of structures
-  std::vector<const TfLiteOperator*> operators;           // of the program
-  std::vector<hearth::tflite_c::AddedOperator> builtins;  // copies
+  std::vector<const TfLiteOperator*> operators;        // of the program
+  std::vector<hearth::tflite_c::AddedOperator> added;  // copies of structures
   hearth::tflite_c::ResolverFunctions resolver;
 };
 
@@ -68,6 +67,8 @@ class Interpreter {
   Status setCustomAllocation(int32_t index, const TfLiteCustomAllocation& allocation,
                              int64_t flags);
   Status setBufferHandle(TfLiteTensor* tensor, int32_t handle, TfLiteDelegate* delegate);
+  Status allowBufferOutputs(bool allow);
+  Status ensureReadable(TfLiteTensor* tensor);
   // One that the library made sets options; another one is offered the model.
   Status addDelegate(TfLiteDelegate* delegate);
 
@@ -79,8 +80,6 @@ class Interpreter {
 
   template <typename Body>
   Status withClaim(Body body);
-  // Lets models that are imported or compiled next use the program's operators.
-  Status provideOperators() const;
   Status applyDelegate(TfLiteDelegate* delegate);
 
   const std::shared_ptr<const tflite::ModelFile> file_;
@@ -88,7 +87,6 @@ class Interpreter {
   const bool isCancellable_;
   const bool fallsBack_;
   delegate::DelegateOptions options_;
-  std::vector<std::shared_ptr<const TfLiteOperator>> operators_;
   std::vector<TfLiteDelegate*> delegates_;  // of the program, which have taken nodes
   const ProgramResolver resolver_;
   const std::vector<tflite::SignatureSummary> signatures_;

@@ -270,12 +270,14 @@ TfLiteStatus TfLiteInterpreterEnsureTensorDataIsReadable(TfLiteInterpreter* inte
                                                          int index) {
   return call(interpreter, __func__, [&](Interpreter& own) -> Status {
     if (index < 0) return fail(ErrorCode::kNotFound, "There is no tensor {}.", index);
-    HEARTH_TRY(own.primary().tensor(static_cast<size_t>(index)));
-    return {};
+    HEARTH_ASSIGN(TfLiteTensor* const tensor, own.primary().tensor(static_cast<size_t>(index)));
+    return own.ensureReadable(tensor);
   });
 }
 
-void TfLiteSetAllowBufferHandleOutput(const TfLiteInterpreter* /*interpreter*/, bool /*allow*/) {}
+void TfLiteSetAllowBufferHandleOutput(const TfLiteInterpreter* interpreter, bool allow) {
+  call(interpreter, __func__, [&](Interpreter& own) { return own.allowBufferOutputs(allow); });
+}
 
 int32_t TfLiteInterpreterGetSignatureCount(const TfLiteInterpreter* interpreter) {
   if (interpreter == nullptr) return 0;

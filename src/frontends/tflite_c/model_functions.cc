@@ -150,13 +150,13 @@ void TfLiteInterpreterOptionsAddBuiltinOp(TfLiteInterpreterOptions* options, int
   guarded(options->reporter, [&] {
     TfLiteOperator custom = hearth::tflite_abi::operatorOf(*registration);
     custom.builtinCode = op;
-    options->builtins.push_back({std::move(custom), min_version, max_version});
+    options->added.push_back({std::move(custom), min_version, max_version});
   });
 }
 
 void TfLiteInterpreterOptionsAddCustomOp(TfLiteInterpreterOptions* options, const char* name,
                                          const TfLiteRegistration* registration,
-                                         int32_t min_version, int32_t /*max_version*/) {
+                                         int32_t min_version, int32_t max_version) {
   if (options == nullptr || name == nullptr || registration == nullptr) return;
   guarded(options->reporter, [&] {
     TfLiteOperator custom;
@@ -167,7 +167,7 @@ void TfLiteInterpreterOptionsAddCustomOp(TfLiteInterpreterOptions* options, cons
     custom.release = registration->free;
     custom.prepare = registration->prepare;
     custom.invoke = registration->invoke;
-    options->registrations.push_back(std::move(custom));
+    options->added.push_back({std::move(custom), min_version, max_version});
   });
 }
 

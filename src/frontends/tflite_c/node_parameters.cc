@@ -37,9 +37,6 @@ struct ScaledActivationParams {
   int32_t activation;
   bool isPotScaled;
 };
-struct SubgraphParams {
-  int32_t first, second;
-};
 struct VarHandleParams {
   const char* container;
   const char* name;

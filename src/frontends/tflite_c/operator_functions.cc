@@ -285,20 +285,21 @@ TfLiteStatus TfLiteOpaqueContextResizeTensor(TfLiteOpaqueContext* context,
   return context->ResizeTensor(context, tensor, dims);
 }
 
-TfLiteStatus TfLiteOpaqueContextAcquireSubgraphContext(TfLiteOpaqueContext* /*context*/,
-                                                       int /*subgraph*/,
-                                                       TfLiteOpaqueContext** /*acquired*/) {
-  return kTfLiteError;
+TfLiteStatus TfLiteOpaqueContextAcquireSubgraphContext(TfLiteOpaqueContext* context, int subgraph,
+                                                       TfLiteOpaqueContext** acquired) {
+  Context* const own = Context::of(context);
+  return own == nullptr ? kTfLiteError : own->acquireSubgraph(subgraph, acquired);
 }
 
-TfLiteStatus TfLiteOpaqueContextReleaseSubgraphContext(TfLiteOpaqueContext* /*context*/,
-                                                       int /*subgraph*/) {
-  return kTfLiteError;
+TfLiteStatus TfLiteOpaqueContextReleaseSubgraphContext(TfLiteOpaqueContext* context, int subgraph) {
+  Context* const own = Context::of(context);
+  return own == nullptr ? kTfLiteError : own->releaseSubgraph(subgraph);
 }
 
-TfLiteStatus TfLiteOpaqueContextMarkSubgraphAsDelegationSkippable(TfLiteOpaqueContext* /*context*/,
-                                                                  int /*subgraph*/) {
-  return kTfLiteError;
+TfLiteStatus TfLiteOpaqueContextMarkSubgraphAsDelegationSkippable(TfLiteOpaqueContext* context,
+                                                                  int subgraph) {
+  Context* const own = Context::of(context);
+  return own == nullptr ? kTfLiteError : own->skipSubgraph(subgraph);
 }
 
 TfLiteStatus TfLiteOpaqueContextGetNodeInitDataMmapInfo(const TfLiteOpaqueContext* /*context*/,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "frontends/tflite_c/node_parameters.h"
+#include "frontends/tflite_c/program_graphs.h"
 #include "frontends/tflite_c/program_kernel.h"
 #include "tflite_abi/tensor_memory.h"
 
@@ -13,17 +14,20 @@ namespace hearth::tflite_c {
 namespace {
 
 constexpr int32_t kCustomCode = 32;
+constexpr int32_t kIfCode = 118;
+constexpr int32_t kWhileCode = 119;
 // Operators that do more than to compute their outputs.
 constexpr int32_t kStatefulCodes[] = {118, 119, 129, 136, 137, 138, 139, 142, 143, 144};
 
 }  // namespace
 
 ProgramGraph::ProgramGraph(std::shared_ptr<const tflite::ModelFile> file, size_t subgraph,
-                           tflite::FileSubgraph description, int32_t threads)
+                           tflite::FileSubgraph description, int32_t threads, ProgramGraphs* owner)
     : DelegatedGraph(subgraph_.outputs),
       file_(std::move(file)),
       index_(subgraph),
       subgraph_(std::move(description)),
+      owner_(owner),
       table_(file_, subgraph, subgraph_.tensorCount) {
   context_.recommended_num_threads = threads;
 }
@@ -33,10 +37,11 @@ ProgramGraph::~ProgramGraph() {
 }
 
 Result<std::shared_ptr<ProgramGraph>> ProgramGraph::create(
-    std::shared_ptr<const tflite::ModelFile> file, size_t subgraph, int32_t threads) {
+    std::shared_ptr<const tflite::ModelFile> file, size_t subgraph, int32_t threads,
+    ProgramGraphs* owner) {
   HEARTH_ASSIGN(tflite::FileSubgraph description, file->fileSubgraph(subgraph));
   std::shared_ptr<ProgramGraph> made(
-      new ProgramGraph(std::move(file), subgraph, std::move(description), threads));
+      new ProgramGraph(std::move(file), subgraph, std::move(description), threads, owner));
   HEARTH_TRY(made->readTensors());
   HEARTH_TRY(made->readNodes());
   return made;
@@ -134,12 +139,71 @@ std::vector<tflite::PlannedOperator> ProgramGraph::plannedOperators() const {
 void ProgramGraph::close() {
   const std::lock_guard lock(mutex_);
   isClosed_ = true;
+  owner_ = nullptr;
   endKernels();
 }
 
 Status ProgramGraph::setHandle(size_t tensor, int32_t handle, TfLiteDelegate* delegate) {
   const std::lock_guard lock(mutex_);
   return setBufferHandle(tensor, handle, delegate);
+}
+
+Status ProgramGraph::copyFromHandle(TfLiteTensor* tensor) {
+  const std::lock_guard lock(mutex_);
+  return copyFromBuffer(tensor);
+}
+
+void ProgramGraph::allowStaleOutputs(bool allow) {
+  const std::lock_guard lock(mutex_);
+  allowStaleResults(allow);
+}
+
+void ProgramGraph::setStale(size_t tensor, bool isStale) {
+  const std::lock_guard lock(mutex_);
+  tensors_[tensor].data_is_stale = isStale;
+}
+
+bool ProgramGraph::isStale(size_t tensor) {
+  const std::lock_guard lock(mutex_);
+  return tensors_[tensor].data_is_stale;
+}
+
+bool ProgramGraph::isReadByOthers(size_t tensor, const TfLiteDelegate* delegate) const {
+  return std::ranges::any_of(plan_, [&](int32_t index) {
+    const Node& node = nodes_[static_cast<size_t>(index)];
+    const std::span<const int32_t> inputs(node.inputs->data,
+                                          static_cast<size_t>(node.inputs->size));
+    return node.node.delegate != delegate &&
+           std::ranges::contains(inputs, static_cast<int32_t>(tensor));
+  });
+}
+
+// --- Other subgraphs ---
+
+std::vector<size_t> ProgramGraph::calledSubgraphs() const {
+  std::vector<size_t> called;
+  for (const Node& node : nodes_) {
+    const int32_t code = node.registration.builtinCode;
+    if ((code != kIfCode && code != kWhileCode) || node.parameters == nullptr) continue;
+    const auto& params = *static_cast<const SubgraphParams*>(node.parameters.get());
+    for (const int32_t subgraph : {params.first, params.second})
+      if (subgraph >= 0) called.push_back(static_cast<size_t>(subgraph));
+  }
+  return called;
+}
+
+TfLiteStatus ProgramGraph::acquireSubgraph(int32_t subgraph, TfLiteContext** acquired) {
+  if (owner_ == nullptr || acquired == nullptr) return kTfLiteError;
+  *acquired = owner_->context(subgraph);
+  return *acquired == nullptr ? kTfLiteError : kTfLiteOk;
+}
+
+TfLiteStatus ProgramGraph::releaseSubgraph(int32_t subgraph) {
+  return owner_ != nullptr && owner_->has(subgraph) ? kTfLiteOk : kTfLiteError;
+}
+
+TfLiteStatus ProgramGraph::skipSubgraph(int32_t subgraph) {
+  return owner_ != nullptr && owner_->skip(subgraph) ? kTfLiteOk : kTfLiteError;
 }
 
 // --- Calls of kernels ---

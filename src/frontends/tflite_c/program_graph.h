@@ -15,6 +15,8 @@
 
 namespace hearth::tflite_c {
 
+class ProgramGraphs;
+
 // A subgraph as delegates of the program see it, with the kernels that delegates have put in place
 // of nodes and the operators that the program has for single ones. Each of these is one custom
 // operation of the model (plannedOperators()), and the graph is what computes it.
@@ -24,10 +26,12 @@ namespace hearth::tflite_c {
 class ProgramGraph final : public tflite_abi::DelegatedGraph,
                            public std::enable_shared_from_this<ProgramGraph> {
  public:
-  // `threads` is what the interpreter recommends to its kernels. Errors: those of
-  // ModelFile::fileSubgraph(), fileTensor() and fileOperators().
+  // `threads` is what the interpreter recommends to its kernels. `owner` knows the graphs of other
+  // subgraphs until close(). Errors: those of ModelFile::fileSubgraph(), fileTensor() and
+  // fileOperators().
   static Result<std::shared_ptr<ProgramGraph>> create(std::shared_ptr<const tflite::ModelFile> file,
-                                                      size_t subgraph, int32_t threads);
+                                                      size_t subgraph, int32_t threads,
+                                                      ProgramGraphs* owner);
   ~ProgramGraph();
 
   // Lets operators of the program compute the nodes for which the resolver has one. To be called
@@ -44,8 +48,22 @@ class ProgramGraph final : public tflite_abi::DelegatedGraph,
   Result<ops::CustomOutputs> describe(size_t node, const ops::CustomCall& call);
   Status compute(size_t node, const ops::CustomCall& call);
 
-  // DelegatedGraph::setBufferHandle(), for any thread.
+  // The subgraphs that IF and WHILE call.
+  std::vector<size_t> calledSubgraphs() const;
+
+  // Buffers of delegates, for any thread. The first two are DelegatedGraph's.
   Status setHandle(size_t tensor, int32_t handle, TfLiteDelegate* delegate);
+  Status copyFromHandle(TfLiteTensor* tensor);
+  void allowStaleOutputs(bool allow);
+  // Whether the memory of a tensor lacks what its delegate's buffer has.
+  void setStale(size_t tensor, bool isStale);
+  bool isStale(size_t tensor);
+  // Whether a node that is not the delegate's reads a tensor.
+  bool isReadByOthers(size_t tensor, const TfLiteDelegate* delegate) const;
+
+  TfLiteStatus acquireSubgraph(int32_t subgraph, TfLiteContext** acquired) override;
+  TfLiteStatus releaseSubgraph(int32_t subgraph) override;
+  TfLiteStatus skipSubgraph(int32_t subgraph) override;
 
   const std::vector<int32_t>* inputs() const override { return &subgraph_.inputs; }
   const std::vector<int32_t>* outputs() const override { return &subgraph_.outputs; }
@@ -54,7 +72,7 @@ class ProgramGraph final : public tflite_abi::DelegatedGraph,
 
  private:
   ProgramGraph(std::shared_ptr<const tflite::ModelFile> file, size_t subgraph,
-               tflite::FileSubgraph description, int32_t threads);
+               tflite::FileSubgraph description, int32_t threads, ProgramGraphs* owner);
 
   Status readTensors();
   Status readNodes();
@@ -70,7 +88,8 @@ class ProgramGraph final : public tflite_abi::DelegatedGraph,
   const std::shared_ptr<const tflite::ModelFile> file_;
   const size_t index_;
   const tflite::FileSubgraph subgraph_;
-  TensorTable table_;  // owns what tensors_ refer to, but for their dimensions
+  ProgramGraphs* owner_;  // null after close()
+  TensorTable table_;     // owns what tensors_ refer to, but for their dimensions
   std::mutex mutex_;
   bool isClosed_ = false;
 };

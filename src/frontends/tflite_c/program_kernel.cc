@@ -71,7 +71,7 @@ class KernelOperator final : public ops::CustomOperator {
 }  // namespace
 
 std::string kernelOperatorName() {
-  return std::string(1, tflite::kReservedPrefix).append("delegate kernel");
+  return std::string(1, tflite::kReservedPrefix).append("kernel of the program");
 }
 
 std::vector<uint8_t> kernelOptions(uint64_t id) {

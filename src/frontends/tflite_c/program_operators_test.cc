@@ -204,6 +204,78 @@ TEST(ProgramOperators, OutputsMayDependOnValues) {
   EXPECT_THAT(valuesOf(*program.output(0)), ElementsAre(3));
 }
 
+// Each interpreter's operators are its own, whichever was made last.
+TEST(ProgramOperators, OfOneNameBelongToTheirInterpreter) {
+  Program first(modelWith("Tfc_Shared", {2}));
+  Program second(modelWith("Tfc_Shared", {2}));
+  addCustom(&first, "Tfc_Shared", {initFactor, freeFactor, prepareSame, multiply, {}});
+  const auto addFive = [](Context* context, Node* node) {
+    const TensorStruct& input = *inputOf(context, node);
+    for (size_t i = 0; i < input.bytes / sizeof(float); ++i)
+      static_cast<float*>(outputOf(context, node)->data)[i] =
+          static_cast<const float*>(input.data)[i] + 5;
+    return kOk;
+  };
+  addCustom(&second, "Tfc_Shared", {nullptr, nullptr, prepareSame, addFive, {}});
+  ASSERT_TRUE(first.create()) << first.messages();
+  ASSERT_TRUE(second.create()) << second.messages();
+  ASSERT_EQ(runWith(&first, {1, 2, 3}), kOk) << first.messages();
+  ASSERT_EQ(runWith(&second, {1, 2, 3}), kOk) << second.messages();
+  EXPECT_THAT(valuesOf(*first.output(0)), ElementsAre(-2, -4, -6));
+  EXPECT_THAT(valuesOf(*second.output(0)), ElementsAre(4, 3, 2));
+}
+
+// An operator whose prepare adds a tensor of float32 with one element, through the opaque
+// interface, and whose invoke copies its input through that.
+TEST(ProgramOperators, TheyMayAddTemporaryTensors) {
+  static int scratch = -1;
+  const auto prepare = [](void* context, void* node) {
+    const auto set = function<int(void*, const int*, int)>("TfLiteOpaqueNodeSetTemporaries");
+    EXPECT_EQ(set(node, &scratch, -1), kError);
+    EXPECT_EQ(set(node, &scratch, 0), kOk);
+    void* const builder = function<void*()>("TfLiteOpaqueTensorBuilderCreate")();
+    function<void*(void*, int)>("TfLiteOpaqueTensorBuilderSetType")(builder, 1);
+    function<void*(void*, int)>("TfLiteOpaqueTensorBuilderSetAllocationType")(builder, 2);
+    const int added = function<int(void*, void*, int*)>("TfLiteOpaqueContextAddTensor")(
+        context, builder, &scratch);
+    function<void(void*)>("TfLiteOpaqueTensorBuilderDelete")(builder);
+    if (added != kOk || set(node, &scratch, 1) != kOk) return kError;
+    IntArray* const dims = function<IntArray*(int)>("TfLiteIntArrayCreate")(1);
+    dims->data[0] = 3;
+    return function<int(void*, void*, IntArray*)>("TfLiteOpaqueContextResizeTensor")(
+        context,
+        function<void*(void*, int)>("TfLiteOpaqueContextGetOpaqueTensor")(context, scratch), dims);
+  };
+  const auto invoke = [](void* context, void* node) {
+    const auto data = function<void*(const void*)>("TfLiteOpaqueTensorData");
+    auto* const between = static_cast<float*>(
+        data(function<void*(void*, int)>("TfLiteOpaqueContextGetOpaqueTensor")(context, scratch)));
+    const auto* const input = static_cast<const float*>(data(
+        function<const void*(void*, void*, int)>("TfLiteOpaqueNodeGetInput")(context, node, 0)));
+    auto* const output = static_cast<float*>(
+        data(function<void*(void*, void*, int)>("TfLiteOpaqueNodeGetOutput")(context, node, 0)));
+    if (between == nullptr) return kError;
+    std::copy_n(input, 3, between);
+    std::copy_n(between, 3, output);
+    return kOk;
+  };
+  using Step = int (*)(void*, void*);
+  void* const custom =
+      function<void*(int, const char*, int)>("TfLiteOperatorCreate")(kCustom, "Tfc_Temporary", 1);
+  function<void(void*, Step)>("TfLiteOperatorSetPrepare")(custom, prepare);
+  function<void(void*, Step)>("TfLiteOperatorSetInvoke")(custom, invoke);
+  {
+    Program program(modelWith("Tfc_Temporary"));
+    function<void(void*, void*)>("TfLiteInterpreterOptionsAddOperator")(program.options(), custom);
+    ASSERT_TRUE(program.create()) << program.messages();
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_EQ(runWith(&program, {1, 2, 3}), kOk) << program.messages();
+      EXPECT_THAT(valuesOf(*program.output(0)), ElementsAre(-1, -2, -3));
+    }
+  }
+  function<void(void*)>("TfLiteOperatorDelete")(custom);
+}
+
 TEST(ProgramOperators, FailuresAndLiesAreErrors) {
   const auto failing = [](Context* context, Node* /*node*/) {
     context->report(context, "it fails with %d", 7);
@@ -213,6 +285,7 @@ TEST(ProgramOperators, FailuresAndLiesAreErrors) {
   addCustom(&program, "Tfc_Failing", {nullptr, nullptr, prepareSame, failing, {}});
   EXPECT_TRUE(!program.create() || runWith(&program, {1, 2, 3}) == kError);
   EXPECT_THAT(program.messages(), HasSubstr("it fails with 7"));
+  EXPECT_THAT(program.messages(), HasSubstr("Tfc_Failing"));
 
   const auto huge = [](Context* context, Node* node) {
     IntArray* const dims = function<IntArray*(int)>("TfLiteIntArrayCreate")(3);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/tflite_c/program_resolver.h"
 
+#include <algorithm>
+
+#include "frontends/tflite/model_file.h"
 #include "tflite_abi/context.h"
 
 namespace hearth::tflite_c {
@@ -30,13 +33,17 @@ std::optional<TfLiteOperator> ProgramResolver::find(const tflite::FileOperator& 
   else if (!isCustom && functions_.findBuiltin != nullptr)
     structure = functions_.findBuiltin(functions_.user, source.code, source.version);
   if (structure != nullptr) return usable(tflite_abi::operatorOf(*structure));
-  if (isCustom) return std::nullopt;
+  // What Hearth knows, it computes.
+  if (isCustom && tflite::isKnownCustomOperation(source.customName)) return std::nullopt;
+  const auto isFor = [&](const AddedOperator& added) {
+    if (isCustom || added.custom.isCustom)
+      return isCustom && added.custom.isCustom && added.custom.customName == source.customName;
+    return added.custom.builtinCode == source.code && source.version >= added.first &&
+           source.version <= added.last;
+  };
   // The last one counts.
-  for (auto added = added_.rbegin(); added != added_.rend(); ++added)
-    if (added->custom.builtinCode == source.code && source.version >= added->first &&
-        source.version <= added->last)
-      return usable(added->custom);
-  return std::nullopt;
+  const auto found = std::find_if(added_.rbegin(), added_.rend(), isFor);
+  return found == added_.rend() ? std::nullopt : usable(found->custom);
 }
 
 }  // namespace hearth::tflite_c

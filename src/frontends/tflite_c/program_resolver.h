@@ -26,7 +26,8 @@ struct ResolverFunctions {
   }
 };
 
-// An operator for a built-in operation, in versions from `first` to `last`. Value type.
+// An operator for a built-in operation in versions from `first` to `last`, or for the custom
+// operations of its name. Value type.
 struct AddedOperator {
   TfLiteOperator custom;
   int32_t first = 1;

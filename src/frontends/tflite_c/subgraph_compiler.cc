@@ -75,11 +75,11 @@ std::vector<std::optional<graph::Dimensions>> CompiledSubgraph::outputShapes(
   return found;
 }
 
-Status SubgraphCompiler::setPlan(std::vector<tflite::PlannedOperator> plan) {
-  auto imported = file_->importSubgraph(subgraph_, tflite::Shapes::kAsInFile, &plan);
+Status SubgraphCompiler::setPlans(tflite::SubgraphPlans plans) {
+  auto imported = file_->importSubgraph(subgraph_, tflite::Shapes::kAsInFile, &plans);
   if (!imported && declared_) return std::unexpected(std::move(imported.error()));
   declared_ = std::move(imported);
-  plan_ = std::move(plan);
+  plans_ = std::move(plans);
   forDeclared_ = nullptr;
   others_.clear();
   open_.reset();
@@ -116,8 +116,7 @@ bool SubgraphCompiler::allows(const Shapes& shapes) const {
 
 Status SubgraphCompiler::open() {
   if (open_) return {};
-  HEARTH_ASSIGN(open_,
-                file_->importSubgraph(subgraph_, tflite::Shapes::kOpen, plan_ ? &*plan_ : nullptr));
+  HEARTH_ASSIGN(open_, file_->importSubgraph(subgraph_, tflite::Shapes::kOpen, &plans_));
   return {};
 }
 

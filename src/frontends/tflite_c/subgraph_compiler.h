@@ -38,10 +38,10 @@ class SubgraphCompiler {
                    Result<tflite::ImportedGraph> declared)
       : file_(std::move(file)), subgraph_(subgraph), declared_(std::move(declared)) {}
 
-  // What the subgraph runs from now on in place of its operators. What was compiled before is given
+  // What subgraphs run from now on in place of their operators. What was compiled before is given
   // up. Errors: those of ModelFile::importSubgraph(), after which all is as before; that of a
   // subgraph which could not run before is left to compile().
-  Status setPlan(std::vector<tflite::PlannedOperator> plan);
+  Status setPlans(tflite::SubgraphPlans plans);
   // Whether shapes depend on values, as far as the file tells.
   bool hasDynamicShapes(const std::vector<graph::Dimensions>& shapes) const;
 
@@ -68,7 +68,7 @@ class SubgraphCompiler {
 
   const std::shared_ptr<const tflite::ModelFile> file_;
   const size_t subgraph_;
-  std::optional<std::vector<tflite::PlannedOperator>> plan_;  // none: the file's operators
+  tflite::SubgraphPlans plans_;
   Result<tflite::ImportedGraph> declared_;
   std::optional<tflite::ImportedGraph> open_;  // once another shape was asked for
   Compiled forDeclared_;                       // null before it is needed

@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "frontends/tflite_c/program_kernel.h"
 #include "runtime/compilation.h"
 
 namespace hearth::tflite_c {
@@ -54,16 +53,11 @@ SubgraphRunner::SubgraphRunner(std::shared_ptr<const tflite::ModelFile> file, si
       inputs_(subgraph_.inputs.size()),
       outputs_(subgraph_.outputs.size()) {}
 
-SubgraphRunner::~SubgraphRunner() {
-  // Delegates of the program may be gone after this.
-  if (graph_ != nullptr) graph_->close();
-}
-
 Status SubgraphRunner::makeGraph(const delegate::DelegateOptions& options) {
-  if (graph_ != nullptr) return {};
-  HEARTH_TRY(provideKernelOperator());
+  if (graphs_ != nullptr) return {};
   const auto threads = static_cast<int32_t>(std::max(1u, options.threads));
-  HEARTH_ASSIGN(graph_, ProgramGraph::create(file_, index_, threads));
+  HEARTH_ASSIGN(graphs_, ProgramGraphs::create(file_, index_, threads));
+  graphs_->main().allowStaleOutputs(allowsBufferOutputs_);
   return {};
 }
 
@@ -71,29 +65,48 @@ Status SubgraphRunner::useOperators(const ProgramResolver& resolver,
                                     const delegate::DelegateOptions& options) {
   if (!resolver.isNeeded()) return {};
   HEARTH_TRY(makeGraph(options));
-  HEARTH_TRY(graph_->useOperators(resolver));
-  return compiler_.setPlan(graph_->plannedOperators());
+  HEARTH_TRY(graphs_->useOperators(resolver));
+  return compiler_.setPlans(graphs_->plans());
 }
 
 Status SubgraphRunner::applyDelegate(TfLiteDelegate* delegate,
                                      const delegate::DelegateOptions& options) {
   HEARTH_TRY(makeGraph(options));
-  HEARTH_TRY(graph_->apply(delegate, compiler_.hasDynamicShapes(inputShapes()),
-                           [&] { return compiler_.setPlan(graph_->plannedOperators()); }));
+  HEARTH_TRY(graphs_->apply(delegate, compiler_.hasDynamicShapes(inputShapes()),
+                            [&] { return compiler_.setPlans(graphs_->plans()); }));
+  HEARTH_TRY(showDelegates());
   // Programs rely on it that a delegate which wants static sizes leaves the tensors allocated.
   if (!std::exchange(isReady_, false) && ProgramGraph::allowsDynamicTensors(*delegate)) return {};
   return allocate(options);
 }
 
 bool SubgraphRunner::hasDelegates() const {
-  return graph_ != nullptr && graph_->hasDelegates();
+  return graphs_ != nullptr && graphs_->hasDelegates();
 }
 
 Status SubgraphRunner::removeDelegates(const delegate::DelegateOptions& options) {
-  graph_->removeDelegates();
+  for (const Place& input : inputs_) HEARTH_TRY(ensureReadable(input.tensor));
+  graphs_->removeDelegates();
+  HEARTH_TRY(showDelegates());
   isReady_ = false;
-  HEARTH_TRY(compiler_.setPlan(graph_->plannedOperators()));
+  HEARTH_TRY(compiler_.setPlans(graphs_->plans()));
   return allocate(options);
+}
+
+Status SubgraphRunner::showDelegates() {
+  for (size_t i = 0; i < subgraph_.tensorCount; ++i) {
+    TfLiteDelegate* const delegate = graphs_->main().delegateOf(i);
+    // Tensors that no program has asked for are filled in for their delegates only.
+    const bool isPlace = std::ranges::contains(subgraph_.inputs, static_cast<int32_t>(i)) ||
+                         std::ranges::contains(subgraph_.outputs, static_cast<int32_t>(i));
+    if (delegate == nullptr && !isPlace) continue;
+    HEARTH_ASSIGN(TfLiteTensor* const tensor, tensors_->at(i));
+    tensor->delegate = delegate;
+    if (delegate != nullptr) continue;
+    tensor->buffer_handle = -1;
+    tensor->data_is_stale = false;
+  }
+  return {};
 }
 
 Status SubgraphRunner::setBufferHandle(TfLiteTensor* tensor, int32_t handle,
@@ -101,10 +114,23 @@ Status SubgraphRunner::setBufferHandle(TfLiteTensor* tensor, int32_t handle,
   if (!hasDelegates())
     return fail(ErrorCode::kBadState, "No delegate has taken nodes of this graph.");
   HEARTH_ASSIGN(const size_t index, tensors_->indexOf(tensor));
-  HEARTH_TRY(graph_->setHandle(index, handle, delegate));
+  HEARTH_TRY(graphs_->main().setHandle(index, handle, delegate));
   tensor->delegate = delegate;
   tensor->buffer_handle = handle;
+  hasBuffers_ = true;
   return {};
+}
+
+void SubgraphRunner::allowBufferOutputs(bool allow) {
+  allowsBufferOutputs_ = allow;
+  if (graphs_ != nullptr) graphs_->main().allowStaleOutputs(allow);
+}
+
+Status SubgraphRunner::ensureReadable(TfLiteTensor* tensor) {
+  if (!tensor->data_is_stale) return {};
+  if (graphs_ == nullptr)
+    return fail(ErrorCode::kBadState, "No delegate has taken nodes of this graph.");
+  return graphs_->main().copyFromHandle(tensor);
 }
 
 Status SubgraphRunner::findPlaces() {
@@ -309,6 +335,31 @@ Status SubgraphRunner::invoke() {
   if (!isReady_) [[unlikely]]
     return fail(ErrorCode::kBadState, "Invoke called on model that is not ready.");
   if (compiled_->execution == nullptr) return {};
+  return hasBuffers_ ? runWithBuffers() : run();
+}
+
+Status SubgraphRunner::runWithBuffers() {
+  ProgramGraph& graph = graphs_->main();
+  for (const Place& input : inputs_) {
+    TfLiteTensor* const tensor = input.tensor;
+    HEARTH_ASSIGN(const size_t index, tensors_->indexOf(tensor));
+    if (tensor->data_is_stale && graph.isReadByOthers(index, tensor->delegate))
+      HEARTH_TRY(ensureReadable(tensor));
+    graph.setStale(index, tensor->data_is_stale);
+  }
+  for (const Place& output : outputs_) {
+    HEARTH_ASSIGN(const size_t index, tensors_->indexOf(output.tensor));
+    graph.setStale(index, output.tensor->data_is_stale);
+  }
+  HEARTH_TRY(run());
+  for (const Place& output : outputs_) {
+    HEARTH_ASSIGN(const size_t index, tensors_->indexOf(output.tensor));
+    output.tensor->data_is_stale = graph.isStale(index);
+  }
+  return {};
+}
+
+Status SubgraphRunner::run() {
   if (!hasStrings_) [[likely]]
     return compute();
   HEARTH_TRY(takeStrings());
@@ -342,33 +393,33 @@ Status SubgraphRunner::setCustomAllocation(int32_t index, const TfLiteCustomAllo
       reinterpret_cast<uintptr_t>(allocation.data) % runtime::kPreferredAlignment != 0)
     return fail(ErrorCode::kBadData, "The memory for tensor {} is not aligned to {} bytes.", index,
                 runtime::kPreferredAlignment);
-  const auto set = [&](std::vector<Place>* places, const std::vector<int32_t>& indices) -> bool {
-    bool isFound = false;
+  const auto set = [&](std::vector<Place>* places, const std::vector<int32_t>& indices) {
     for (size_t i = 0; i < indices.size(); ++i) {
       if (indices[i] != index) continue;
       (*places)[i].custom = allocation.data;
       (*places)[i].customBytes = allocation.bytes;
       (*places)[i].tensor->allocation_type = kTfLiteCustom;
       (*places)[i].tensor->data = allocation.data;
-      isFound = true;
     }
-    return isFound;
   };
-  const auto isListed = [&](const std::vector<int32_t>& indices) {
-    return std::ranges::find(indices, index) != indices.end();
-  };
-  if (!isListed(subgraph_.inputs) && !isListed(subgraph_.outputs))
-    return fail(ErrorCode::kUnsupported,
-                "Tensor {} is neither an input nor an output, so it cannot have memory of the "
-                "program.",
-                index);
-  HEARTH_ASSIGN(const TfLiteTensor* const tensor, tensors_->at(static_cast<size_t>(index)));
+  HEARTH_ASSIGN(TfLiteTensor* const tensor, tensors_->at(static_cast<size_t>(index)));
   if (tensor->type == kTfLiteString)
     return fail(ErrorCode::kUnsupported,
                 "The tensor \"{}\" is of strings, which take memory of their own.", tensor->name);
-  if (isReady_ && allocation.bytes < tensor->bytes)
+  const bool isPlace = std::ranges::contains(subgraph_.inputs, index) ||
+                       std::ranges::contains(subgraph_.outputs, index);
+  if (isPlace && isReady_ && allocation.bytes < tensor->bytes)
     return fail(ErrorCode::kBadData, "The memory for the tensor \"{}\" has {} bytes; it needs {}.",
                 tensor->name, allocation.bytes, tensor->bytes);
+  if (!isPlace) {
+    if (tensor->allocation_type == kTfLiteMmapRo)
+      return fail(ErrorCode::kUnsupported,
+                  "The tensor \"{}\" is a constant, so it cannot have memory of the program.",
+                  tensor->name);
+    tensor->allocation_type = kTfLiteCustom;
+    tensor->data = allocation.data;
+    return {};
+  }
   set(&inputs_, subgraph_.inputs);
   set(&outputs_, subgraph_.outputs);
   // The values of variables stay as they are.

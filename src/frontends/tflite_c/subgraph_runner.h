@@ -11,7 +11,7 @@
 #include "frontends/delegate/delegate_options.h"
 #include "frontends/tflite/model_file.h"
 #include "frontends/tflite_c/declarations.h"
-#include "frontends/tflite_c/program_graph.h"
+#include "frontends/tflite_c/program_graphs.h"
 #include "frontends/tflite_c/program_resolver.h"
 #include "frontends/tflite_c/subgraph_compiler.h"
 #include "frontends/tflite_c/tensor_strings.h"
@@ -24,7 +24,6 @@ namespace hearth::tflite_c {
 // is prepared before allocate(). All but tensor() and the lists is for one thread at a time.
 class SubgraphRunner {
  public:
-  ~SubgraphRunner();
   SubgraphRunner(const SubgraphRunner&) = delete;
   SubgraphRunner& operator=(const SubgraphRunner&) = delete;
 
@@ -48,24 +47,31 @@ class SubgraphRunner {
   // of SubgraphCompiler::compile(); after other shapes were given, it may be called again.
   Status allocate(const delegate::DelegateOptions& options);
   // Lets operators of the program compute what the resolver finds, from now on. Errors: those of
-  // ProgramGraph::create() and useOperators().
+  // ProgramGraphs::create() and useOperators().
   Status useOperators(const ProgramResolver& resolver, const delegate::DelegateOptions& options);
-  // Offers the subgraph to a delegate of the program, which must live as long as this. Memory is
-  // allocated again if it was, or if the delegate wants static sizes. Errors: those of
-  // ProgramGraph::apply(), after which all is as before, and of allocate().
+  // Offers the subgraph, and those that its IF and WHILE call, to a delegate of the program, which
+  // must live as long as this. Memory is allocated again if it was, or if the delegate wants static
+  // sizes. Errors: those of ProgramGraphs::apply(), after which all is as before, and of
+  // allocate().
   Status applyDelegate(TfLiteDelegate* delegate, const delegate::DelegateOptions& options);
   bool hasDelegates() const;  // that have taken nodes
   // Gives the nodes of all delegates back to Hearth and allocates again; the inputs keep their
-  // values, and variables get their initial ones. To be called if hasDelegates(). Errors: those of
-  // allocate().
+  // values, which are copied out of buffers of the delegates, and variables get their initial ones.
+  // To be called if hasDelegates(). Errors: those of ensureReadable() and allocate().
   Status removeDelegates(const delegate::DelegateOptions& options);
   // Lets a tensor of tensor() lie in a buffer of a delegate's: DelegatedGraph::setBufferHandle().
   // kBadState before a delegate has taken nodes.
   Status setBufferHandle(TfLiteTensor* tensor, int32_t handle, TfLiteDelegate* delegate);
+  // Whether a run may leave outputs in buffers of delegates; it copies them otherwise.
+  void allowBufferOutputs(bool allow);
+  // Copies a tensor of tensor() out of its delegate's buffer if its memory is stale. Errors: those
+  // of DelegatedGraph::copyFromBuffer().
+  Status ensureReadable(TfLiteTensor* tensor);
   // kBadState before allocate().
   Status invoke();
   Status resetVariables();
   // Lets an input or output lie in memory of the program, which must stay valid as long as this.
+  // Any other tensor that is computed may have memory, too, but no run uses it.
   Status setCustomAllocation(int32_t index, const TfLiteCustomAllocation& allocation,
                              int64_t flags);
 
@@ -100,6 +106,11 @@ class SubgraphRunner {
   Status takeStrings();
   Status giveStrings();
   Status compute();
+  // What programs see of delegates in the tensors that those have taken.
+  Status showDelegates();
+  // A run where a tensor lies in a buffer of a delegate's.
+  Status runWithBuffers();
+  Status run();
   Status growOutputs();
   Status describeDynamicOutputs();
 
@@ -107,12 +118,15 @@ class SubgraphRunner {
   const size_t index_;
   const tflite::FileSubgraph subgraph_;
   std::unique_ptr<TensorTable> tensors_;
-  std::shared_ptr<ProgramGraph> graph_;  // null before the first delegate of the program
+  // Null before the first delegate or operator of the program.
+  std::unique_ptr<ProgramGraphs> graphs_;
   SubgraphCompiler compiler_;
   std::vector<Place> inputs_;
   std::vector<Place> outputs_;
   bool hasDynamicOutputs_ = false;
   bool hasStrings_ = false;  // among inputs and outputs
+  bool hasBuffers_ = false;  // a tensor has lain in a buffer of a delegate's
+  bool allowsBufferOutputs_ = false;
   bool isReady_ = false;
   std::shared_ptr<const CompiledSubgraph> compiled_;  // null before the first allocate()
 };

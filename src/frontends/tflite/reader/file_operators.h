@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,6 +43,10 @@ struct PlannedOperator {
   size_t operation = 0;  // its position in the file, without a replacement
   std::optional<Replacement> replacement;
 };
+
+// What subgraphs run in place of their operators, each in order. The keys are subgraphs of the
+// file.
+using SubgraphPlans = std::map<size_t, std::vector<PlannedOperator>>;
 
 // Names of operators that begin like this belong to Hearth: no file can refer to them.
 inline constexpr char kReservedPrefix = '\x01';

@@ -16,14 +16,19 @@ constexpr size_t kConstantAlignment = 16;
 
 }  // namespace
 
-ModelBuilder::ModelBuilder(const FileView& file, bool hasOpenShapes,
-                           const std::vector<PlannedOperator>* plan)
+ModelBuilder::ModelBuilder(const FileView& file, bool hasOpenShapes, const SubgraphPlans* plans)
     : file_(file),
       hasOpenShapes_(hasOpenShapes),
-      plan_(plan),
+      plans_(plans),
       budget_(kBudgetPerFileByte * file.totalBytes() + kSpareBudget),
       model_(std::make_shared<graph::Model>()) {
   model_->pools = file.pools();
+}
+
+const std::vector<PlannedOperator>* ModelBuilder::planOf(size_t subgraph) const {
+  if (plans_ == nullptr) return nullptr;
+  const auto found = plans_->find(subgraph);
+  return found == plans_->end() ? nullptr : &found->second;
 }
 
 Result<std::shared_ptr<const graph::Model>> ModelBuilder::build(size_t subgraph,

@@ -28,13 +28,14 @@ struct VariablePosition {
 class ModelBuilder {
  public:
   // `hasOpenShapes`: the inputs of the model may get other shapes than those of the file.
-  // `plan` is what the main subgraph runs, in order, and outlives this; null: its operators.
+  // `plans` has what subgraphs run and outlives this; null: their operators.
   explicit ModelBuilder(const FileView& file, bool hasOpenShapes = false,
-                        const std::vector<PlannedOperator>* plan = nullptr);
+                        const SubgraphPlans* plans = nullptr);
 
   const FileView& file() const { return file_; }
   bool hasOpenShapes() const { return hasOpenShapes_; }
-  const std::vector<PlannedOperator>* plan() const { return plan_; }
+  // What a subgraph of the file runs; null: its operators.
+  const std::vector<PlannedOperator>* planOf(size_t subgraph) const;
 
   // Translates the subgraph and those that it refers to. `moreOutputs` are tensors of the subgraph
   // that become outputs of the model behind those that it lists. The model has passed
@@ -67,7 +68,7 @@ class ModelBuilder {
  private:
   const FileView& file_;
   const bool hasOpenShapes_;
-  const std::vector<PlannedOperator>* const plan_;
+  const SubgraphPlans* const plans_;
   uint64_t budget_;
   std::shared_ptr<graph::Model> model_;
   std::map<size_t, uint32_t> indices_;  // subgraph of the file -> of the model

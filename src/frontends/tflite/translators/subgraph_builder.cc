@@ -72,11 +72,13 @@ Status SubgraphBuilder::addInputs() {
 Status SubgraphBuilder::translateOperators() {
   const auto* operators = source().operators();
   const size_t count = operators == nullptr ? 0 : operators->size();
-  if (!isMain_ || scope_ != &outermost_ || model_.plan() == nullptr) {
+  const std::vector<PlannedOperator>* const plan =
+      scope_ == &outermost_ ? model_.planOf(sourceIndex()) : nullptr;
+  if (plan == nullptr) {
     for (uint32_t i = 0; i < count; ++i) HEARTH_TRY(translateOperator(i));
     return {};
   }
-  for (const PlannedOperator& planned : *model_.plan()) {
+  for (const PlannedOperator& planned : *plan) {
     if (planned.replacement) {
       HEARTH_TRY_CONTEXT(translateReplacement(*this, *planned.replacement),
                          "while translating what the program computes of subgraph {}",

@@ -226,8 +226,8 @@ class Graph:
         array = self._arrays.get(index)
         if array is None:
             array = self._found(index)
-        # NumPy's scalar in place of an array without dimensions, as from the original.
-        return array.copy() if array.ndim else array[()]
+        # NumPy's scalar in place of an array of numbers without dimensions, as from the original.
+        return array.copy() if array.ndim or array.dtype == object else array[()]
 
     def view(self, index):
         array = self._arrays.get(index) if self._is_ready else None
