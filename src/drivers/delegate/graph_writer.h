@@ -23,6 +23,7 @@ struct WrittenTensor {
   int32_t channelDimension = 0;
   uint64_t bytes = 0;
   const uint8_t* data = nullptr;  // of a constant
+  bool isVariable = false;        // keeps what a node leaves in it
   std::string name;
 };
 
@@ -32,7 +33,8 @@ struct WrittenNode {
   int32_t version = 1;
   std::vector<int32_t> inputs;  // tensors; -1: omitted
   std::vector<int32_t> outputs;
-  std::vector<uint8_t> parameters;  // the bytes of the operation's structure of parameters
+  std::vector<int32_t> intermediates;  // tensors without values, for their quantisation
+  std::vector<uint8_t> parameters;     // the bytes of the operation's structure of parameters
 };
 
 // Move-only: tensors point into `values` and into the model.
@@ -41,6 +43,7 @@ struct WrittenGraph {
   std::vector<WrittenTensor> tensors;
   std::vector<WrittenNode> nodes;  // in run order
   // The tensor of each input and output of the main subgraph; -1 for one that no tensor stands for.
+  // A state is an input and an output, and one variable stands for both.
   std::vector<int32_t> inputs;
   std::vector<int32_t> outputs;
   std::vector<int32_t> ofOperand;  // the tensor of each operand; -1 if it has none
@@ -49,6 +52,8 @@ struct WrittenGraph {
   std::vector<std::string> refusals;
   // A list whose elements stay where they are when it grows, since they are lists.
   std::vector<std::vector<uint64_t>> values;  // of constants that the model lacks or has elsewhere
+
+  bool isVariable(int32_t tensor) const { return tensors[static_cast<size_t>(tensor)].isVariable; }
 
   WrittenGraph() = default;
   WrittenGraph(WrittenGraph&&) noexcept = default;

@@ -54,7 +54,10 @@ void OfferedGraph::fill() {
     made.bytes = source.bytes;
     made.name = source.name.c_str();
     made.buffer_handle = -1;
-    made.allocation_type = source.data != nullptr ? kTfLiteMmapRo : kTfLiteArenaRw;
+    made.is_variable = source.isVariable;
+    made.allocation_type = source.data != nullptr ? kTfLiteMmapRo
+                           : source.isVariable    ? kTfLiteArenaRwPersistent
+                                                  : kTfLiteArenaRw;
     made.data = const_cast<uint8_t*>(source.data);  // the interface has no pointer to const
     if (source.scales.empty()) continue;
     Quantization& quantization = quantizations_.emplace_back();
@@ -71,7 +74,7 @@ void OfferedGraph::fill() {
   setTensors(std::move(tensors));
   std::set<int32_t> made, read;
   for (const WrittenNode& source : written_.nodes) {
-    Node& node = addNode(source.operation, source.inputs, source.outputs, {});
+    Node& node = addNode(source.operation, source.inputs, source.outputs, source.intermediates);
     // Structures of parameters have grown; those who know longer ones read zeros behind.
     constexpr size_t kMostParameters = 128;
     void* const parameters = std::calloc(1, source.parameters.size() + kMostParameters);
@@ -86,9 +89,9 @@ void OfferedGraph::fill() {
     made.insert(source.outputs.begin(), source.outputs.end());
   }
   for (const int32_t input : written_.inputs)
-    if (input >= 0) inputs_.push_back(input);
+    if (input >= 0 && !written_.isVariable(input)) inputs_.push_back(input);
   for (const int32_t output : written_.outputs)
-    if (output >= 0) results_.push_back(output);
+    if (output >= 0 && !written_.isVariable(output)) results_.push_back(output);
   // What operations read that TensorFlow Lite cannot express is needed outside, too.
   const graph::Subgraph& main = written_.model->main();
   for (size_t i = 0; i < main.operations.size(); ++i) {
@@ -115,7 +118,7 @@ Status OfferedGraph::placeTensors() {
   const auto place = [&](int32_t index) -> Status {
     if (index < 0 || static_cast<size_t>(index) >= written_.tensors.size()) return {};
     TfLiteTensor& tensor = tensors_[static_cast<size_t>(index)];
-    if (tensor.allocation_type != kTfLiteArenaRw) return {};
+    if (tensor.allocation_type != kTfLiteArenaRw && !tensor.is_variable) return {};
     tflite_abi::TensorMemory& memory = memory_[index];
     if (memory.data() == nullptr) {
       HEARTH_ASSIGN(memory, tflite_abi::TensorMemory::allocate(tensor.bytes));
@@ -125,7 +128,7 @@ Status OfferedGraph::placeTensors() {
     tensor.data = memory.data();
     return {};
   };
-  for (const std::vector<int32_t>* const list : {&inputs_, &results_})
+  for (const std::vector<int32_t>* const list : {&written_.inputs, &inputs_, &results_})
     for (const int32_t tensor : *list) HEARTH_TRY(place(tensor));
   for (const int32_t index : plan_) {
     const Node& node = nodes_[static_cast<size_t>(index)];

@@ -64,6 +64,7 @@ int32_t versionFor(Builtin code, TfLiteType type) {
       {Builtin::kConv2d, 3, 4},         {Builtin::kDepthwiseConv2d, 3, 5},
       {Builtin::kFullyConnected, 4, 7}, {Builtin::kReshape, 1, 1},
       {Builtin::kStridedSlice, 2, 4},   {Builtin::kSplit, 2, 4},
+      {Builtin::kSvdf, 3, 3},
   };
   Versions versions{code, 2, 3};
   for (const Versions& exception : kExceptions)
@@ -154,6 +155,17 @@ int32_t TensorWriter::temporaryLike(int32_t tensor, std::vector<int32_t> dims) {
   return add(std::move(made));
 }
 
+int32_t TensorWriter::quantization(TfLiteType type, float scale, int32_t zeroPoint) {
+  WrittenTensor tensor;
+  tensor.type = type;
+  if (scale != 0.0f) {
+    tensor.scales = {scale};
+    tensor.zeroPoints = {zeroPoint};
+  }
+  tensor.bytes = tflite_abi::tensorBytes(type, {}).value_or(0);
+  return add(std::move(tensor));
+}
+
 Result<int32_t> OperationWriter::input(size_t index) {
   if (!context_.hasInput(index))
     return fail(ErrorCode::kBadData, "Input {} of {} is omitted.", index, context_.describe());
@@ -166,6 +178,30 @@ Result<int32_t> OperationWriter::inputOrNone(size_t index) {
 
 Result<int32_t> OperationWriter::output(size_t index) {
   return tensors_.ofOperand(context_.operation->outputs[index]);
+}
+
+Result<int32_t> OperationWriter::variable(size_t input, size_t output) {
+  const graph::Subgraph& main = graph_.model->main();
+  const uint32_t before = context_.operation->inputs[input];
+  const uint32_t after = context_.operation->outputs[output];
+  const graph::Operand& from = main.operands[before];
+  const graph::Operand& to = main.operands[after];
+  size_t readers = 0;
+  for (const graph::Operation& operation : main.operations)
+    readers += static_cast<size_t>(std::ranges::count(operation.inputs, before));
+  if (from.lifetime != graph::Lifetime::kSubgraphInput || readers != 1)
+    return fail(ErrorCode::kUnsupported,
+                "TensorFlow Lite has no {} with a state that is no input of the model, or that "
+                "others read.",
+                context_.describe());
+  if (from.type != to.type || from.dimensions != to.dimensions || from.scale != to.scale ||
+      from.zeroPoint != to.zeroPoint)
+    return fail(ErrorCode::kUnsupported, "The state {} is another one, {}, after {}.",
+                graph::describe(from), graph::describe(to), context_.describe());
+  HEARTH_ASSIGN(const int32_t tensor, tensors_.ofOperand(before));
+  tensors_.at(tensor).isVariable = true;
+  tensors_.alias(after, tensor);
+  return tensor;
 }
 
 Status OperationWriter::refuseChannelsFirst(size_t index) const {
@@ -196,7 +232,8 @@ Status OperationWriter::add(Builtin code, std::vector<int32_t> inputs, std::vect
 }
 
 WriteOperation findOperationWriter(ops::OperationType type) {
-  for (const auto family : {windowedOperations(), elementwiseOperations(), movingOperations()})
+  for (const auto family :
+       {windowedOperations(), elementwiseOperations(), movingOperations(), recurrentOperations()})
     if (const auto found = std::ranges::find(family, type, &OperationEntry::type);
         found != family.end())
       return found->write;

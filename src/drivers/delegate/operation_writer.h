@@ -32,6 +32,10 @@ class TensorWriter {
   int32_t constantLike(int32_t tensor, std::vector<int32_t> dims, std::span<const uint8_t> bytes);
   // A tensor that is like another one but for its dimensions.
   int32_t temporaryLike(int32_t tensor, std::vector<int32_t> dims);
+  // A tensor without values, which only says how numbers are quantised; a scale of 0 says nothing.
+  int32_t quantization(TfLiteType type, float scale, int32_t zeroPoint);
+  // Lets the tensor stand for the operand, too.
+  void alias(uint32_t operand, int32_t tensor) { tensors_[operand] = tensor; }
 
   WrittenTensor& at(int32_t tensor) { return graph_.tensors[static_cast<size_t>(tensor)]; }
 
@@ -66,6 +70,11 @@ class OperationWriter {
   Result<int32_t> input(size_t index);
   Result<int32_t> inputOrNone(size_t index);  // -1 if it is omitted
   Result<int32_t> output(size_t index = 0);
+  // A variable that holds an input before the operation, and an output afterwards. kUnsupported
+  // unless the input is one of the model that nothing else reads, and both are alike.
+  Result<int32_t> variable(size_t input, size_t output);
+  // The last node that was emitted.
+  WrittenNode& node() { return graph_.nodes.back(); }
   // The scalar or the elements of a constant; kUnsupported if they are not known.
   template <typename T>
   Result<T> scalar(size_t index, T fallback) const {
@@ -108,6 +117,7 @@ struct OperationEntry {
 std::span<const OperationEntry> windowedOperations();     // convolutions, pools, resizing
 std::span<const OperationEntry> elementwiseOperations();  // and reductions, products
 std::span<const OperationEntry> movingOperations();       // those that move elements
+std::span<const OperationEntry> recurrentOperations();    // with states
 
 // Null for an operation that TensorFlow Lite lacks.
 WriteOperation findOperationWriter(ops::OperationType type);
