@@ -28,6 +28,9 @@ MODELS = ["deeplabv3_mnv2_pascal_quant", "dtln_noise_suppression", "keras_lstm_m
 RECURRENT = [CORPUS / "lstm_float.tflite", CORPUS / "lstm_int8.tflite", CORPUS / "recurrent.tflite",
              CORPUS / "svdf_int8.tflite", COMPATIBILITY / "lstm-operator-float32.tflite",
              COMPATIBILITY / "lstm-operator-int8.tflite"]
+CONVERTED = [COMPATIBILITY / f"{name}.tflite" for name in
+             ("keyword-spotting-uint8-io", "layer-norm-int8", "mobilenet-v3-block-int8", "resnet-float32",
+              "shufflenet-int16x8", "transformer-block-int8", "u-net-int8-io")]
 STORELESS = {**os.environ, "HEARTH_STORE_MODE": "off", "HEARTH_LOG": "off"}
 
 
@@ -55,7 +58,7 @@ class VendorDelegateTest(DataTest):
 
     def testResultsAreThoseOfTheCpu(self):
         env = self.environment(OWN_DELEGATE, {"device": "hearth-cpu"}, tflite="2.14")
-        for model in [*map(self.model, MODELS), *RECURRENT]:
+        for model in [*map(self.model, MODELS), *RECURRENT, *CONVERTED]:
             with self.subTest(model.stem):
                 self.assertEqual(self.outputs(model, "--device", "npu", env=env),
                                  self.outputs(model, "--device", "hearth-cpu", env=env))
