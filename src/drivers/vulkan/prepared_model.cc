@@ -64,6 +64,12 @@ class VulkanExecution final : public hal::Execution {
       result.outputShapes.clear();
       return result;
     }
+    if (context_->hasFault()) {
+      result.outputShapes.clear();
+      result.status = fail(ErrorCode::kBadData,
+                           "An index in an input of the model lies outside of what it indexes.");
+      return result;
+    }
     const uint64_t onDevice = nanosecondsSince(submitted);
     for (size_t i = 0; i < plan.outputs.size(); ++i) {
       if (!request_.outputs[i].isPresent) continue;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace hearth::vulkan {
 namespace {
@@ -112,8 +113,7 @@ Status RunContext::placeArguments(const DeviceArguments& arguments) {
   const auto place = [&](const std::vector<TensorId>& ids,
                          const std::vector<std::shared_ptr<DeviceTensor>>& tensors,
                          Buffer::Kind kind, std::unique_ptr<Buffer>* buffer,
-                         std::vector<uint8_t*>* pointers) -> Status {
-    uint64_t bytes = 0;
+                         std::vector<uint8_t*>* pointers, uint64_t bytes) -> Status {
     std::vector<uint64_t> offsets;
     const auto isOfHost = [&](size_t i) {
       return ids[i] != kNoTensor && tensors[i] == nullptr;
@@ -131,8 +131,13 @@ Status RunContext::placeArguments(const DeviceArguments& arguments) {
       pointers->push_back(isOfHost(i) ? (*buffer)->data() + offsets[i] : nullptr);
     return {};
   };
-  HEARTH_TRY(place(plan_.inputs, arguments.inputs, Buffer::Kind::kUpload, &upload_, &inputs_));
-  return place(plan_.outputs, arguments.outputs, Buffer::Kind::kDownload, &download_, &outputs_);
+  HEARTH_TRY(place(plan_.inputs, arguments.inputs, Buffer::Kind::kUpload, &upload_, &inputs_, 0));
+  // The fault lies before the outputs.
+  const bool hasFault = plan_.fault != kNoTensor;
+  HEARTH_TRY(place(plan_.outputs, arguments.outputs, Buffer::Kind::kDownload, &download_, &outputs_,
+                   hasFault ? kArgumentAlignment : 0));
+  fault_ = hasFault ? download_->data() : nullptr;
+  return {};
 }
 
 // A tensor of the client takes the place of the model's input. It takes that of an output, too,
@@ -167,6 +172,12 @@ void RunContext::findPlaces(const DeviceArguments& arguments) {
   }
 }
 
+bool RunContext::hasFault() const {
+  uint32_t fault = 0;
+  if (fault_ != nullptr) std::memcpy(&fault, fault_, sizeof fault);
+  return fault != 0;
+}
+
 const RunContext::Place& RunContext::placeOf(TensorId id) const {
   return places_[&plan_.rootOf(id) - plan_.tensors.data()];
 }
@@ -197,6 +208,10 @@ Status RunContext::record(const DeviceArguments& arguments) {
     }
     const auto to = static_cast<VkDeviceSize>(outputs_[i] - download_->data());
     recordCopy(place.buffer, download_->handle(), {place.offset, to, bytes});
+  }
+  if (fault_ != nullptr) {
+    const Place& place = placeOf(plan_.fault);
+    recordCopy(place.buffer, download_->handle(), {place.offset, 0, sizeof(uint32_t)});
   }
   commands_->barrier();
   return commands_->end();

@@ -49,6 +49,8 @@ class RunContext {
   // null for an input that is not used and for arguments in the memory of the GPU.
   uint8_t* input(size_t index) { return inputs_[index]; }
   const uint8_t* output(size_t index) const { return outputs_[index]; }
+  // Whether the last run found its inputs wrong (Plan::fault).
+  bool hasFault() const;
 
   // Runs once; it has to be bound. Errors as Commands::run().
   Status run() { return commands_->run(); }
@@ -85,6 +87,7 @@ class RunContext {
   std::vector<Place> places_;  // by tensor; of roots only
   std::vector<uint8_t*> inputs_;
   std::vector<uint8_t*> outputs_;
+  uint8_t* fault_ = nullptr;
   // Of the tensors that it is bound to, 0 for the host's arguments; none while it is not bound.
   std::optional<std::vector<uint32_t>> tokens_;
 };

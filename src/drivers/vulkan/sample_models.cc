@@ -65,6 +65,14 @@ class SampleBuilder {
     std::memcpy(bytes.data(), &value, sizeof value);
     return constant(tensor(kType, {}, 0, 0), bytes);
   }
+  // A number of the type that scalars beside tensors of this type have.
+  uint32_t scalar(OperandType beside, float value) {
+    if (beside != OperandType::kTensorFloat16) return scalar(value);
+    const auto half = static_cast<ops::Half>(value);
+    std::vector<uint8_t> bytes(sizeof half);
+    std::memcpy(bytes.data(), &half, sizeof half);
+    return constant(tensor(OperandType::kFloat16, {}, 0, 0), bytes);
+  }
   void operation(OperationType type, std::vector<uint32_t> inputs, uint32_t output) {
     main().operations.push_back({type, std::move(inputs), {output}, ""});
   }
@@ -235,12 +243,47 @@ std::optional<SampleModel> sampleModelOf(std::string_view shader) {
     builder.operation(OperationType::kDequantize,
                       {builder.input(OperandType::kTensorQuant8Asymm, rows)},
                       builder.output(type, rows));
-  } else if (name == "convert") {
+  } else if (name == "cast") {
+    const std::string_view to = suffix.substr(suffix.find_first_of("fiu", 1));
+    builder.operation(OperationType::kCast, {builder.input(type, rows)},
+                      builder.output(dataTypeOf(to), rows));
+  } else if (name == "normalize") {
     builder.operation(
-        OperationType::kCast, {builder.input(type, rows)},
-        builder.output(type == OperandType::kTensorFloat16 ? OperandType::kTensorFloat32
-                                                           : OperandType::kTensorFloat16,
-                       rows));
+        OperationType::kGroupNorm,
+        {builder.input(type, {1, 7, 9, 6}), builder.input(type, {6}), builder.input(type, {6}),
+         builder.scalar(type, 0.5f), builder.scalar(int32_t{2}), builder.scalar(int32_t{3})},
+        builder.output(type, {1, 7, 9, 6}));
+  } else if (name == "length_quantized") {
+    const int32_t zero = type == OperandType::kTensorQuant8AsymmSigned ? 0 : 128;
+    builder.operation(OperationType::kL2Normalization, {builder.input(type, rows)},
+                      builder.output(type, rows, 1.0f / 128, zero));
+  } else if (name == "response") {
+    builder.operation(
+        OperationType::kLocalResponseNormalization,
+        {builder.input(type, image), builder.scalar(int32_t{2}), builder.scalar(type, 1.0f),
+         builder.scalar(type, 0.5f), builder.scalar(type, 0.75f)},
+        builder.output(type, image));
+  } else if (name == "gather") {
+    const uint32_t numbers = builder.list<int32_t>(OperandType::kTensorInt32, {5, 0, 8, 5});
+    builder.operation(OperationType::kGather,
+                      {builder.input(type, image), builder.scalar(int32_t{2}), numbers},
+                      builder.output(type, {1, 7, 4, 5}));
+  } else if (name == "update") {
+    const uint32_t begins = builder.list<int32_t>(OperandType::kTensorInt32, {0, 3, 20, -1});
+    builder.operation(OperationType::kDynamicUpdateSlice,
+                      {builder.input(type, image), builder.input(type, {1, 2, 3, 4}), begins},
+                      builder.output(type, image));
+  } else if (name == "matmul") {
+    builder.operation(OperationType::kBatchMatmul,
+                      {builder.input(type, {2, 37, 19}), builder.input(type, {2, 19, 41}),
+                       builder.scalar(false), builder.scalar(false)},
+                      builder.output(type, {2, 37, 41}, 5.0f));
+  } else if (name == "round_rows") {
+    builder.operation(OperationType::kFullyConnected,
+                      {builder.input(type, rows),
+                       builder.weights(OperandType::kTensorQuant8AsymmSigned, {6, 77}, 0.0625f),
+                       builder.weights(type, {6}, 0), none},
+                      builder.output(type, {3, 6}));
   } else if (name == "resize") {
     const uint32_t width = builder.scalar(int32_t{18});
     const uint32_t height = builder.scalar(int32_t{14});

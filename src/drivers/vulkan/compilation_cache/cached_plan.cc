@@ -12,7 +12,7 @@ namespace hearth::vulkan {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'H', 'V', 'U', 'L', 'P', 'L', 'A', 'N'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 // The least number of bytes of each kind of element, which bounds the lengths of lists.
 constexpr size_t kLeastTensor = 21;
@@ -74,6 +74,7 @@ class PlanReader {
     HEARTH_TRY(readDispatches());
     HEARTH_TRY(readArguments(true));
     HEARTH_TRY(readArguments(false));
+    HEARTH_TRY(readFault());
     readPipelines();
     if (!reader_.isGood() || reader_.hasBytes())
       return fail(ErrorCode::kBadData, "A plan of the GPU driver has another length than it says.");
@@ -176,6 +177,18 @@ class PlanReader {
     return {};
   }
 
+  Status readFault() {
+    plan_.fault = reader_.number<uint32_t>();
+    if (plan_.fault == kNoTensor) return {};
+    const bool fits = plan_.fault < plan_.tensors.size() &&
+                      plan_.tensors[plan_.fault].bytes == sizeof(uint32_t) &&
+                      plan_.rootOf(plan_.fault).place == PlannedTensor::Place::kArena;
+    if (!fits)
+      return fail(ErrorCode::kBadData, "The tensor {} of a plan is no number for faults.",
+                  plan_.fault);
+    return {};
+  }
+
   void readPipelines() {
     const size_t count = reader_.count(kLeastPipeline);
     for (size_t i = 0; i < count && reader_.isGood(); ++i) {
@@ -228,6 +241,7 @@ std::vector<uint8_t> encodePlan(const Plan& plan, std::span<const SavedPipeline>
   }
   writeArguments(writer, plan, true);
   writeArguments(writer, plan, false);
+  writer.number(plan.fault);
   writer.number(static_cast<uint64_t>(pipelines.size()));
   for (const SavedPipeline& pipeline : pipelines) {
     writer.list(pipeline.key.shader);

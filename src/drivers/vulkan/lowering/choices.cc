@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons, logic, and the choice between two tensors.
+#include <array>
 #include <utility>
 
 #include "drivers/vulkan/lowering/broadcast.h"
 #include "drivers/vulkan/lowering/lowering.h"
 #include "drivers/vulkan/lowering/tables.h"
+#include "ops/concatenation.h"
 #include "ops/validation.h"
 
 namespace hearth::vulkan {
@@ -64,19 +66,25 @@ Status lowerLogic(LoweringContext& context) {
 
 Status lowerSelect(LoweringContext& context) {
   const graph::Operand& output = *context.output(0).operand;
-  if (graph::isQuantized(output.type))
-    for (const size_t i : {1, 2})
-      if (!ops::isSameQuantization(*context.input(i).operand, output))
-        return fail(ErrorCode::kUnsupported, "The GPU driver has no {} of different scales.",
-                    graph::nameOf(context.operation().operation->type));
+  std::array<TensorId, 2> choices = {context.inputTensor(1), context.inputTensor(2)};
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const ops::Tensor& input = context.input(i + 1);
+    if (!graph::isQuantized(output.type) || ops::isSameQuantization(*input.operand, output))
+      continue;
+    if (graph::elementSize(output) != 1)
+      return fail(ErrorCode::kUnsupported, "The GPU driver has no {} of different scales of {}.",
+                  graph::nameOf(context.operation().operation->type), graph::nameOf(output.type));
+    const TensorId mapped = context.addTemporary(input.elementCount());
+    HEARTH_TRY(addByteMap(context, choices[i], mapped, input.elementCount(),
+                          ops::requantizedBytes(*input.operand, output)));
+    choices[i] = mapped;
+  }
   HEARTH_TRY(context.bitsSuffix(1));
   HEARTH_ASSIGN(const std::string suffix, context.bitsSuffix(graph::elementSize(output)));
   Dispatch dispatch;
   dispatch.shader = "select." + suffix;
-  dispatch.bindings = {{context.inputTensor(0)},
-                       {context.inputTensor(1)},
-                       {context.inputTensor(2)},
-                       {context.outputTensor(0), true}};
+  dispatch.bindings = {
+      {context.inputTensor(0)}, {choices[0]}, {choices[1]}, {context.outputTensor(0), true}};
   HEARTH_ASSIGN(dispatch.parameters, broadcastParameters(context, {0, 1, 2}));
   return context.addRow(std::move(dispatch), context.output(0).elementCount());
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and fully connected layers.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
+#include "drivers/vulkan/lowering/factors.h"
 #include "drivers/vulkan/lowering/lowering.h"
 #include "ops/conv_2d.h"
 #include "ops/fully_connected.h"
@@ -26,6 +26,19 @@ bool isQuantizedLayer(const LoweringContext& context) {
   return graph::isQuantized(context.input(0).type());
 }
 
+// Of 8 bits with a sign.
+bool isSigned(OperandType weights) {
+  return weights == OperandType::kTensorQuant8AsymmSigned ||
+         weights == OperandType::kTensorQuant8Symm ||
+         weights == OperandType::kTensorQuant8SymmPerChannel;
+}
+
+// float32 data, and weights of 8 bits.
+bool isHybridLayer(const LoweringContext& context) {
+  return context.input(0).type() == OperandType::kTensorFloat32 &&
+         isSigned(context.input(1).type());
+}
+
 // "convolution.f32", "convolution.u8i8": the types of data and weights.
 Result<std::string> shaderOf(const LoweringContext& context, const char* name) {
   const OperandType data = context.input(0).type();
@@ -38,39 +51,39 @@ Result<std::string> shaderOf(const LoweringContext& context, const char* name) {
   HEARTH_ASSIGN(const std::string suffix, context.numberSuffix(data));
   if (context.output(0).type() != data) return unsupported();
   if (!isQuantizedLayer(context)) {
-    if (weights != data) return unsupported();
+    if (weights != data && !isHybridLayer(context)) return unsupported();
     if (context.operation().hasInput(2) && context.input(2).type() != data) return unsupported();
-    return std::string(name) + "." + suffix;
+    return std::string(name) + "." + suffix + (weights == data ? "" : "i8");
   }
   if (context.operation().hasInput(2) && context.input(2).type() != OperandType::kTensorInt32)
     return unsupported();
-  const bool isSigned = weights == OperandType::kTensorQuant8AsymmSigned ||
-                        weights == OperandType::kTensorQuant8Symm ||
-                        weights == OperandType::kTensorQuant8SymmPerChannel;
-  if (!isSigned && weights != OperandType::kTensorQuant8Asymm) return unsupported();
-  return std::string(name) + "." + suffix + (isSigned ? "i8" : "u8");
+  if (!isSigned(weights) && weights != OperandType::kTensorQuant8Asymm) return unsupported();
+  return std::string(name) + "." + suffix + (isSigned(weights) ? "i8" : "u8");
 }
 
-// For each output channel the factor of its sums, as requantize.glsl has it: mantissa and exponent
-// of a double. It is computed as the reference kernels compute it.
+// For each output channel the scale of its weights.
+std::vector<double> scalesOf(const graph::Operand& weights, uint32_t channels) {
+  const auto& scales = weights.perChannel.scales;
+  if (scales.empty()) return std::vector<double>(channels, weights.scale);
+  return {scales.begin(), scales.end()};
+}
+
+// What the sums of each output channel are multiplied by, as the reference kernels compute it.
 std::vector<uint8_t> factorsOf(const graph::Operand& data, const graph::Operand& weights,
                                const graph::Operand& output, uint32_t channels) {
   const double ratio = data.scale / double{output.scale};
-  std::vector<uint32_t> words;
-  words.reserve(size_t{channels} * 3);
-  for (uint32_t channel = 0; channel < channels; ++channel) {
-    const double scale =
-        weights.perChannel.scales.empty() ? weights.scale : weights.perChannel.scales[channel];
-    int exponent = 0;
-    const double fraction = std::frexp(ratio * scale, &exponent);
-    constexpr int kMantissaBits = 53;
-    const auto mantissa = static_cast<uint64_t>(std::ldexp(fraction, kMantissaBits));
-    words.push_back(static_cast<uint32_t>(mantissa));
-    words.push_back(static_cast<uint32_t>(mantissa >> 32));
-    words.push_back(bitsOf(exponent - kMantissaBits));
-  }
-  std::vector<uint8_t> bytes(words.size() * sizeof(uint32_t));
-  std::memcpy(bytes.data(), words.data(), bytes.size());
+  std::vector<double> factors = scalesOf(weights, channels);
+  for (double& factor : factors) factor *= ratio;
+  return factorBytes(factors);
+}
+
+// The same for hybrid layers, whose sums count steps of weights.
+std::vector<uint8_t> weightScales(const graph::Operand& weights, uint32_t channels) {
+  std::vector<float> scales;
+  for (const double scale : scalesOf(weights, channels))
+    scales.push_back(static_cast<float>(scale));
+  std::vector<uint8_t> bytes(scales.size() * sizeof(float));
+  std::memcpy(bytes.data(), scales.data(), bytes.size());
   return bytes;
 }
 
@@ -83,6 +96,18 @@ struct Layer {
   uint32_t groupOutputs = 0;
   ops::FusedActivation activation = ops::FusedActivation::kNone;
 };
+
+// Replaces the data of a hybrid layer by what it makes of them, row by row.
+Status roundData(LoweringContext& context, uint32_t rows, TensorId* data) {
+  const uint64_t count = context.input(0).elementCount();
+  const TensorId rounded = context.addTemporary(count * sizeof(float));
+  Dispatch dispatch;
+  dispatch.shader = "round_rows.f32";
+  dispatch.bindings = {{*data}, {rounded, true}};
+  dispatch.parameters = {rows, static_cast<uint32_t>(count / rows)};
+  *data = rounded;
+  return context.addRows(std::move(dispatch), rows);
+}
 
 Result<Dispatch> dispatchOf(LoweringContext& context, const char* shader, const Layer& layer) {
   Dispatch dispatch;
@@ -99,9 +124,16 @@ Result<Dispatch> dispatchOf(LoweringContext& context, const char* shader, const 
   if (isQuantizedLayer(context)) {
     const uint32_t channels = layer.output.channels;
     dispatch.bindings.push_back({context.addConstant(
-        uint64_t{channels} * 12,
+        channels * kFactorBytes,
         [&data, &weights, &output, channels]() -> Result<std::vector<uint8_t>> {
           return factorsOf(data, weights, output, channels);
+        })});
+  } else if (isHybridLayer(context)) {
+    const uint32_t channels = layer.output.channels;
+    HEARTH_TRY(roundData(context, layer.input.batches, &dispatch.bindings[0].tensor));
+    dispatch.bindings.push_back({context.addConstant(
+        channels * sizeof(float), [&weights, channels]() -> Result<std::vector<uint8_t>> {
+          return weightScales(weights, channels);
         })});
   }
   const ops::Window2d& w = layer.window;

@@ -7,6 +7,7 @@
 #include "drivers/vulkan/lowering/lowering.h"
 #include "drivers/vulkan/lowering/tables.h"
 #include "ops/binary_arithmetic.h"
+#include "ops/validation.h"
 
 namespace hearth::vulkan {
 namespace {
@@ -68,6 +69,9 @@ enum class UnaryKind : uint32_t {
   kCos,
   kCeil,
   kRound,
+  kGelu,
+  kGeluByTanh,
+  kSoftCap,
   kSign,
 };
 
@@ -117,6 +121,8 @@ UnaryFunction unaryFunctionOf(OperationType type) {
       return {UnaryKind::kCeil};
     case OperationType::kRound:
       return {UnaryKind::kRound};
+    case OperationType::kGelu:
+      return {UnaryKind::kGelu};
     default:
       return {UnaryKind::kSign};
   }
@@ -163,10 +169,10 @@ Status lowerUnary(LoweringContext& context) {
   if (graph::isQuantized(type)) return addTable(context, false);
   UnaryFunction function = unaryFunctionOf(context.operation().operation->type);
   if (function.kind == UnaryKind::kElu) {
-    if (context.input(1).type() != OperandType::kFloat32)
-      return fail(ErrorCode::kUnsupported, "The GPU driver has no ELU with an alpha of {}.",
-                  graph::nameOf(context.input(1).type()));
-    HEARTH_ASSIGN(function.first, context.operation().scalar<float>(1));
+    HEARTH_ASSIGN(function.first, ops::floatScalar(context.operation(), 1));
+  } else if (function.kind == UnaryKind::kGelu) {
+    HEARTH_ASSIGN(const bool isByTanh, context.operation().scalar<bool>(1));
+    if (isByTanh) function.kind = UnaryKind::kGeluByTanh;
   }
   Dispatch dispatch;
   dispatch.shader = "unary." + suffix;

@@ -6,16 +6,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <memory>
-#include <random>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "drivers/vulkan/testing/validated_device.h"
+#include "drivers/vulkan/testing/reference_test.h"
 #include "hal/cts/model_builder.h"
-#include "hal/device.h"
-#include "hal/interpreted_model.h"
 
 namespace hearth::vulkan {
 namespace {
@@ -24,68 +20,22 @@ using graph::OperandType;
 using graph::OperationType;
 using hal::cts::ModelBuilder;
 
-class ExactnessTest : public testing::Test {
+class ExactnessTest : public ReferenceTest {
  protected:
-  void SetUp() override {
-    auto device = createValidatedDevice();
-    if (!device && device.error().code() == ErrorCode::kUnsupported)
-      GTEST_SKIP() << device.error().toString();
-    ASSERT_TRUE(device) << device.error().toString();
-    device_ = *std::move(device);
-  }
-
-  std::vector<uint8_t> bytes(size_t count) {
-    std::vector<uint8_t> values(count);
-    for (uint8_t& value : values) value = static_cast<uint8_t>(random_());
-    return values;
-  }
   // Decimal scales: sums meet ties between two steps exactly.
   float scale() { return static_cast<float>(random_() % 40 + 1) * 0.05f; }
   int32_t zeroPoint(OperandType type) {
     const auto value = static_cast<int32_t>(random_() % 256);
     return type == OperandType::kTensorQuant8AsymmSigned ? value - 128 : value;
   }
-
-  // The output of a model of 8-bit tensors for these inputs.
-  static std::vector<uint8_t> compute(hal::PreparedModel& prepared, const graph::Model& model,
-                                      std::vector<std::vector<uint8_t>> inputs) {
-    const graph::Subgraph& main = model.main();
-    std::vector<uint8_t> result(*graph::byteSize(main.operands[main.outputs[0]]));
-    hal::Request request;
-    const auto argumentOf = [](std::vector<uint8_t>& values) {
-      hal::Argument argument;
-      argument.kind = hal::Argument::Kind::kPointer;
-      argument.pointer = values.data();
-      argument.length = values.size();
-      return argument;
-    };
-    for (std::vector<uint8_t>& input : inputs) request.inputs.push_back(argumentOf(input));
-    request.outputs.push_back(argumentOf(result));
-    const auto execution = prepared.createExecution(std::move(request));
-    EXPECT_TRUE(execution) << execution.error().toString();
-    if (!execution) return {};
-    const hal::ExecutionResult computed = (*execution)->compute({});
-    EXPECT_TRUE(computed.status) << computed.status.error().toString();
-    return result;
-  }
-
-  void expectReference(const ModelBuilder& builder,
-                       const std::vector<std::vector<uint8_t>>& inputs) {
-    const auto model = std::make_shared<const graph::Model>(builder.model());
-    const auto reference =
-        hal::prepareInterpreted(model, {}, nullptr, "", nullptr, ops::KernelSet::kReference);
-    ASSERT_TRUE(reference) << reference.error().toString();
-    const auto prepared = device_->prepareModel(model, {}, {});
-    ASSERT_TRUE(prepared) << prepared.error().toString();
-    EXPECT_EQ(compute(**prepared, *model, inputs), compute(**reference, *model, inputs));
-  }
-
-  std::mt19937 random_{41};
-  std::shared_ptr<hal::Device> device_;
 };
 
 constexpr OperandType kTypes[] = {OperandType::kTensorQuant8Asymm,
                                   OperandType::kTensorQuant8AsymmSigned};
+
+bool isInteger(OperandType type) {
+  return type != OperandType::kTensorFloat32 && type != OperandType::kTensorFloat16;
+}
 
 TEST_F(ExactnessTest, SumsOfProductsAreRoundedAsTheReferenceRoundsThem) {
   for (int round = 0; round < 40; ++round) {
@@ -339,6 +289,85 @@ TEST_F(ExactnessTest, NumbersOfDifferentScalesAreComparedAsTheReferenceDoes) {
                       {builder.output(OperandType::kTensorBool8, {40, 20})});
     expectReference(builder, {bytes(40 * 20), bytes(20)});
   }
+}
+
+TEST_F(ExactnessTest, ProductsOfQuantisedMatricesAreThoseOfTheReference) {
+  for (int round = 0; round < 8; ++round) {
+    const OperandType type = kTypes[round % 2];
+    const bool isLeftTransposed = round / 2 % 2 != 0;
+    const bool isRightTransposed = round / 4 % 2 != 0;
+    const float left = scale();
+    const float right = scale();
+    ModelBuilder builder;
+    const uint32_t a = builder.input(
+        type, isLeftTransposed ? graph::Dimensions{3, 1, 19, 37} : graph::Dimensions{3, 1, 37, 19},
+        left, zeroPoint(type));
+    const uint32_t b = builder.input(
+        type, isRightTransposed ? graph::Dimensions{2, 41, 19} : graph::Dimensions{2, 19, 41},
+        right, zeroPoint(type));
+    const uint32_t output =
+        builder.output(type, {3, 2, 37, 41}, left * right * 997.0f, zeroPoint(type));
+    builder.operation(OperationType::kBatchMatmul,
+                      {a, b, builder.scalar(isLeftTransposed), builder.scalar(isRightTransposed)},
+                      {output});
+    expectReference(builder, {bytes(3 * 37 * 19), bytes(2 * 19 * 41)});
+  }
+}
+
+TEST_F(ExactnessTest, RowsOfLengthOneAreThoseOfTheReference) {
+  for (const OperandType type : kTypes)
+    for (const auto& [axis, length] : {std::pair(0, 300u), std::pair(1, 5u), std::pair(2, 130u)}) {
+      graph::Dimensions dimensions = {3, 4, 2};
+      dimensions[static_cast<size_t>(axis)] = length;
+      ModelBuilder builder;
+      const uint32_t input = builder.input(type, dimensions, scale(), zeroPoint(type));
+      const uint32_t output = builder.output(type, dimensions, 1.0f / 128,
+                                             type == OperandType::kTensorQuant8Asymm ? 128 : 0);
+      builder.operation(OperationType::kL2Normalization, {input, builder.scalar(axis)}, {output});
+      expectReference(builder, {bytes(size_t{dimensions[0]} * dimensions[1] * dimensions[2])});
+    }
+}
+
+TEST_F(ExactnessTest, ChoicesBetweenTensorsOfDifferentScalesAreThoseOfTheReference) {
+  for (const OperandType type : kTypes) {
+    ModelBuilder builder;
+    const uint32_t condition = builder.input(OperandType::kTensorBool8, {40});
+    const uint32_t left = builder.input(type, {40}, scale(), zeroPoint(type));
+    const uint32_t right = builder.input(type, {40}, scale(), zeroPoint(type));
+    builder.operation(OperationType::kSelect, {condition, left, right},
+                      {builder.output(type, {40}, scale(), zeroPoint(type))});
+    std::vector<uint8_t> conditions = bytes(40);
+    for (uint8_t& each : conditions) each %= 2;
+    expectReference(builder, {conditions, bytes(40), bytes(40)});
+  }
+}
+
+TEST_F(ExactnessTest, NumbersAreCastAsTheReferenceDoes) {
+  constexpr OperandType kCast[] = {OperandType::kTensorFloat32,
+                                   OperandType::kTensorFloat16,
+                                   OperandType::kTensorInt32,
+                                   OperandType::kTensorQuant8Asymm,
+                                   OperandType::kTensorQuant8AsymmSigned,
+                                   OperandType::kTensorBool8};
+  for (const OperandType from : kCast)
+    for (const OperandType to : kCast) {
+      ModelBuilder builder;
+      const bool isByte = graph::elementSize(from) == 1;
+      const uint32_t input = builder.input(from, {301}, graph::isQuantized(from) ? 0.5f : 0.0f);
+      const uint32_t output = builder.output(to, {301}, graph::isQuantized(to) ? 0.5f : 0.0f);
+      builder.operation(OperationType::kCast, {input}, {output});
+      // Any bits are numbers of all sizes. NaN has no bits that must be kept, so none is cast to a
+      // real number.
+      std::vector<uint8_t> values = bytes(301 * graph::elementSize(from));
+      if (from == OperandType::kTensorBool8)
+        for (uint8_t& value : values) value %= 2;
+      // The upper bits of an exponent.
+      if (!isByte && from != OperandType::kTensorInt32 && !isInteger(to))
+        for (size_t i = graph::elementSize(from) - 1; i < values.size();
+             i += graph::elementSize(from))
+          values[i] &= 0xbf;
+      expectReference(builder, {values});
+    }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "drivers/vulkan/lowering/copies.h"
 #include "ops/activation.h"
 
 namespace hearth::vulkan {
@@ -52,6 +53,22 @@ Status LoweringContext::addRow(Dispatch dispatch, uint64_t count) {
   dispatch.groups = {static_cast<uint32_t>(across),
                      static_cast<uint32_t>((groups + across - 1) / across), 1};
   return add(std::move(dispatch));
+}
+
+Status LoweringContext::addRows(Dispatch dispatch, uint32_t rows) {
+  const uint32_t across = std::min(rows, facts_.maxGroups[0]);
+  dispatch.groups = {across, (rows + across - 1) / across, 1};
+  return add(std::move(dispatch));
+}
+
+Result<TensorId> LoweringContext::fault() {
+  if (plan_->fault != kNoTensor) return plan_->fault;
+  plan_->fault = addTemporary(sizeof(uint32_t));
+  const TensorId zero = addConstant(sizeof(uint32_t), []() -> Result<std::vector<uint8_t>> {
+    return std::vector<uint8_t>(sizeof(uint32_t), 0);
+  });
+  HEARTH_TRY(addCopy(*this, sizeof(uint32_t), {zero, plan_->fault, {}}));
+  return plan_->fault;
 }
 
 void LoweringContext::alias() {
@@ -125,6 +142,7 @@ Lowering findLowering(OperationType type) {
     case OperationType::kCeil:
     case OperationType::kRound:
     case OperationType::kSign:
+    case OperationType::kGelu:
       return lowerUnary;
     case OperationType::kConcatenation:
       return lowerConcatenation;
@@ -137,6 +155,30 @@ Lowering findLowering(OperationType type) {
     case OperationType::kSpaceToBatchNd:
     case OperationType::kBatchToSpaceNd:
       return lowerSpaceToBatch;
+    case OperationType::kGather:
+      return lowerGather;
+    case OperationType::kEmbeddingLookup:
+      return lowerEmbeddingLookup;
+    case OperationType::kDynamicUpdateSlice:
+      return lowerDynamicUpdateSlice;
+    case OperationType::kBatchMatmul:
+      return lowerBatchMatmul;
+    case OperationType::kScaledDotProductAttention:
+      return lowerAttention;
+    case OperationType::kL2Normalization:
+      return lowerL2Normalization;
+    case OperationType::kRmsNorm:
+      return lowerRmsNorm;
+    case OperationType::kGroupNorm:
+      return lowerGroupNorm;
+    case OperationType::kInstanceNormalization:
+      return lowerInstanceNormalization;
+    case OperationType::kLocalResponseNormalization:
+      return lowerLocalResponseNormalization;
+    case OperationType::kChannelShuffle:
+      return lowerChannelShuffle;
+    case OperationType::kReverse:
+      return lowerReverse;
     case OperationType::kCast:
       return lowerCast;
     case OperationType::kPad:
@@ -161,6 +203,8 @@ Lowering findLowering(OperationType type) {
     case OperationType::kReduceMax:
     case OperationType::kReduceMin:
     case OperationType::kReduceProd:
+    case OperationType::kReduceAll:
+    case OperationType::kReduceAny:
       return lowerReduction;
     case OperationType::kAveragePool2d:
     case OperationType::kMaxPool2d:

@@ -57,6 +57,13 @@ class LoweringContext {
   // The same with an invocation for each of `count` elements (rowElement() in types.glsl).
   Status addRow(Dispatch dispatch, uint64_t count);
 
+  // The same with a work group for each of `rows` rows (rows.glsl).
+  Status addRows(Dispatch dispatch, uint32_t rows);
+
+  // A number that is 0 when an execution begins. A shader that finds its inputs wrong makes it
+  // another one, and the execution fails.
+  Result<TensorId> fault();
+
   // Lets output 0 have the memory of input 0, of as many bytes.
   void alias();
 
@@ -78,6 +85,9 @@ Lowering findLowering(ops::OperationType type);
 // By file. arg_extreme.cc
 Status lowerArgExtreme(LoweringContext& context);
 
+// casts.cc
+Status lowerCast(LoweringContext& context);
+
 // choices.cc
 Status lowerComparison(LoweringContext& context);
 Status lowerLogic(LoweringContext& context);
@@ -93,16 +103,34 @@ Status lowerTransposedConvolution(LoweringContext& context);
 Status lowerBinary(LoweringContext& context);
 Status lowerUnary(LoweringContext& context);
 
+// lookups.cc
+Status lowerGather(LoweringContext& context);
+Status lowerEmbeddingLookup(LoweringContext& context);
+Status lowerDynamicUpdateSlice(LoweringContext& context);
+
+// matrices.cc
+Status lowerBatchMatmul(LoweringContext& context);
+Status lowerAttention(LoweringContext& context);
+
 // moves.cc
 Status lowerBroadcast(LoweringContext& context);
+Status lowerChannelShuffle(LoweringContext& context);
 Status lowerConcatenation(LoweringContext& context);
 Status lowerPack(LoweringContext& context);
 Status lowerPad(LoweringContext& context);
 Status lowerReshape(LoweringContext& context);
+Status lowerReverse(LoweringContext& context);
 Status lowerSlice(LoweringContext& context);
 Status lowerSplit(LoweringContext& context);
 Status lowerTile(LoweringContext& context);
 Status lowerTranspose(LoweringContext& context);
+
+// normalization.cc
+Status lowerL2Normalization(LoweringContext& context);
+Status lowerRmsNorm(LoweringContext& context);
+Status lowerGroupNorm(LoweringContext& context);
+Status lowerInstanceNormalization(LoweringContext& context);
+Status lowerLocalResponseNormalization(LoweringContext& context);
 
 // pooling.cc
 Status lowerPool(LoweringContext& context);
@@ -110,7 +138,6 @@ Status lowerPool(LoweringContext& context);
 // quantization.cc
 Status lowerQuantize(LoweringContext& context);
 Status lowerDequantize(LoweringContext& context);
-Status lowerCast(LoweringContext& context);
 
 // reduction.cc
 Status lowerReduction(LoweringContext& context);

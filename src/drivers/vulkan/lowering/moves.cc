@@ -39,6 +39,42 @@ Status lowerReshape(LoweringContext& context) {
   return {};
 }
 
+// [groups, size] becomes [size, groups].
+Status lowerChannelShuffle(LoweringContext& context) {
+  const ops::Tensor& input = context.input(0);
+  HEARTH_ASSIGN(const int32_t groups, context.operation().scalar<int32_t>(1));
+  HEARTH_ASSIGN(const int32_t value, context.operation().scalar<int32_t>(2));
+  HEARTH_ASSIGN(const size_t axis, ops::resolveAxis(context.operation(), value, input.rank()));
+  const std::vector<int64_t> steps = stepsOf(input.dimensions);
+  Copy copy{context.inputTensor(0), context.outputTensor(0)};
+  for (size_t i = 0; i < input.rank(); ++i) {
+    if (i != axis) {
+      copy.loops.push_back({input.dimensions[i], steps[i], steps[i]});
+      continue;
+    }
+    const uint32_t size = input.dimensions[i] / static_cast<uint32_t>(groups);
+    copy.loops.push_back({static_cast<uint32_t>(groups), steps[i] * size, steps[i]});
+    copy.loops.push_back({size, steps[i], steps[i] * groups});
+  }
+  return addCopy(context, graph::elementSize(*input.operand), std::move(copy));
+}
+
+Status lowerReverse(LoweringContext& context) {
+  const ops::Tensor& input = context.input(0);
+  HEARTH_ASSIGN(const std::vector<int64_t> axes, context.operation().intVector(1));
+  const std::vector<int64_t> steps = stepsOf(input.dimensions);
+  std::vector<int64_t> inputSteps = steps;
+  Copy copy{context.inputTensor(0), context.outputTensor(0)};
+  for (const int64_t value : axes) {
+    HEARTH_ASSIGN(const size_t axis, ops::resolveAxis(context.operation(), value, input.rank()));
+    if (inputSteps[axis] < 0) continue;
+    inputSteps[axis] = -steps[axis];
+    copy.inputFirst += steps[axis] * (int64_t{input.dimensions[axis]} - 1);
+  }
+  copy.loops = loopsOver(input.dimensions, inputSteps, steps);
+  return addCopy(context, graph::elementSize(*input.operand), std::move(copy));
+}
+
 Status lowerConcatenation(LoweringContext& context) {
   HEARTH_ASSIGN(const ops::ConcatenationParameters p, ops::parseConcatenation(context.operation()));
   const graph::Operand& output = *context.output(0).operand;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// QUANTIZE, DEQUANTIZE, and CAST of real numbers.
+// QUANTIZE and DEQUANTIZE.
 #include <utility>
 
+#include "drivers/vulkan/lowering/casts.h"
 #include "drivers/vulkan/lowering/lowering.h"
 #include "drivers/vulkan/lowering/tables.h"
 
@@ -20,51 +21,44 @@ Status refuse(const LoweringContext& context) {
               graph::nameOf(context.input(0).type()), graph::nameOf(context.output(0).type()));
 }
 
-// float16 numbers to float32, or back.
-Status addConversion(LoweringContext& context) {
-  HEARTH_TRY(context.numberSuffix(context.output(0).type()));
-  HEARTH_ASSIGN(const std::string suffix, context.numberSuffix(context.input(0).type()));
-  Dispatch dispatch;
-  dispatch.shader = "convert." + suffix;
-  dispatch.bindings = {{context.inputTensor(0)}, {context.outputTensor(0), true}};
-  const uint64_t count = context.output(0).elementCount();
-  dispatch.parameters = {static_cast<uint32_t>(count)};
-  return context.addRow(std::move(dispatch), count);
-}
-
-bool isConversion(const LoweringContext& context) {
-  const OperandType from = context.input(0).type();
-  const OperandType to = context.output(0).type();
-  return (from == OperandType::kTensorFloat16 && to == OperandType::kTensorFloat32) ||
-         (from == OperandType::kTensorFloat32 && to == OperandType::kTensorFloat16);
-}
-
 }  // namespace
-
-Status lowerCast(LoweringContext& context) {
-  return isConversion(context) ? addConversion(context) : refuse(context);
-}
 
 Status lowerQuantize(LoweringContext& context) {
   const OperandType from = context.input(0).type();
   const OperandType to = context.output(0).type();
   if (!isByte(to)) return refuse(context);
   if (isByte(from)) return addTable(context, false);
-  if (from != OperandType::kTensorFloat32) return refuse(context);
+  const bool isHalf = from == OperandType::kTensorFloat16;
+  if (from != OperandType::kTensorFloat32 && !isHalf) return refuse(context);
   HEARTH_TRY(context.bitsSuffix(1));
-  const TensorId steps = context.addConstant(
-      kStepBytes, [operation = context.operation()] { return realSteps(operation); });
+  const uint64_t count = context.output(0).elementCount();
+  TensorId input = context.inputTensor(0);
+  if (isHalf) {
+    input = context.addTemporary(count * sizeof(float));
+    HEARTH_TRY(addWidening(context, context.inputTensor(0), input, count));
+  }
+  const TensorId steps = context.addConstant(kStepBytes, [operation = context.operation()] {
+    // Of float32 numbers, whatever the input is.
+    graph::Operand wide = *operation.inputs[0].operand;
+    wide.type = OperandType::kTensorFloat32;
+    ops::OperationContext widened = operation;
+    widened.inputs[0].operand = &wide;
+    return realSteps(std::move(widened));
+  });
   Dispatch dispatch;
   dispatch.shader = "quantize.f32";
-  dispatch.bindings = {{context.inputTensor(0)}, {context.outputTensor(0), true}, {steps}};
-  const uint64_t count = context.output(0).elementCount();
+  dispatch.bindings = {{input}, {context.outputTensor(0), true}, {steps}};
   dispatch.parameters = {static_cast<uint32_t>(count), bitsOf(lowestStored(to)),
                          bitsOf(context.output(0).operand->zeroPoint)};
   return context.addRow(std::move(dispatch), count);
 }
 
 Status lowerDequantize(LoweringContext& context) {
-  if (isConversion(context)) return addConversion(context);
+  if (context.input(0).type() == OperandType::kTensorFloat16) {
+    if (context.output(0).type() != OperandType::kTensorFloat32) return refuse(context);
+    return addWidening(context, context.inputTensor(0), context.outputTensor(0),
+                       context.output(0).elementCount());
+  }
   const bool isOfBytes =
       isByte(context.input(0).type()) || context.input(0).type() == OperandType::kTensorQuant8Symm;
   const OperandType to = context.output(0).type();

@@ -12,6 +12,7 @@
 namespace hearth::vulkan {
 namespace {
 
+using graph::OperandType;
 using ops::OperationType;
 
 constexpr size_t kMostLoops = 4;
@@ -26,8 +27,10 @@ ReduceKind reduceKindOf(OperationType type) {
     case OperationType::kReduceSum:
       return ReduceKind::kSum;
     case OperationType::kReduceMax:
+    case OperationType::kReduceAny:
       return ReduceKind::kMaximum;
     case OperationType::kReduceMin:
+    case OperationType::kReduceAll:
       return ReduceKind::kMinimum;
     default:
       return ReduceKind::kProduct;
@@ -91,8 +94,14 @@ Status quantize(LoweringContext& context, uint64_t folded, Dispatch* dispatch) {
 Status lowerReduction(LoweringContext& context) {
   HEARTH_ASSIGN(const ops::ReduceParameters p, ops::parseReduce(context.operation()));
   const ops::Tensor& input = context.input(0);
-  const bool isQuantized = graph::isQuantized(input.type());
-  HEARTH_ASSIGN(const std::string suffix, context.numberSuffix(input.type()));
+  const bool isTruth = input.type() == OperandType::kTensorBool8;
+  const bool isQuantized = graph::isQuantized(input.type()) || isTruth;
+  std::string suffix = "u8";
+  if (isTruth) {
+    HEARTH_TRY(context.bitsSuffix(1));
+  } else {
+    HEARTH_ASSIGN(suffix, context.numberSuffix(input.type()));
+  }
   const std::vector<int64_t> steps = stepsOf(input.dimensions);
   Loops kept, folded;
   for (size_t i = 0; i < input.rank(); ++i) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/softmax.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -64,10 +63,7 @@ Status lowerSoftmax(LoweringContext& context) {
   dispatch.bindings = {{context.inputTensor(0)}, {context.outputTensor(0), true}};
   dispatch.parameters = {rows, length, step, bitsOf(p.beta)};
   if (isQuantized) HEARTH_TRY(quantize(context, p.beta, &dispatch));
-  constexpr uint32_t kRowsAcross = 32768;
-  const uint32_t across = std::min(rows, kRowsAcross);
-  dispatch.groups = {across, (rows + across - 1) / across, 1};
-  return context.add(std::move(dispatch));
+  return context.addRows(std::move(dispatch), rows);
 }
 
 }  // namespace hearth::vulkan

@@ -46,6 +46,7 @@ Status placeTensors(Plan* plan, uint64_t alignment, uint64_t limit) {
   for (const TensorId input : plan->inputs)
     if (input != kNoTensor) use(input, 0);
   for (const TensorId output : plan->outputs) use(output, plan->dispatches.size() + 1);
+  if (plan->fault != kNoTensor) use(plan->fault, plan->dispatches.size() + 1);
 
   const auto arenaBytes = memory::placeBlocks(blocks, limit);
   if (!arenaBytes) {

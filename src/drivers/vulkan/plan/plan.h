@@ -55,6 +55,8 @@ struct Plan {
   std::vector<graph::Dimensions> outputDimensions;
   // The model's inputs and outputs without the rest of it: what requests are checked against.
   graph::Subgraph arguments;
+  // A uint32 of the arena that is another number than 0 after an execution whose inputs were wrong.
+  TensorId fault = kNoTensor;
   uint64_t arenaBytes = 0;
   uint64_t constantBytes = 0;
 

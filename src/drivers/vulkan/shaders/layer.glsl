@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // What layers with data, weights and bias share: their buffers, their parameters, and how a sum
 // becomes an element of the output.
-#if defined(REAL)
-#define WEIGHT DATA
-#define BIAS DATA
-#elif defined(WEIGHT_U8)
+#if defined(WEIGHT_U8)
 #define WEIGHT uint8_t
-#define BIAS int
-#else
+#elif defined(WEIGHT_I8)
 #define WEIGHT int8_t
+#else
+#define WEIGHT DATA
+#endif
+#if defined(REAL)
+#define BIAS DATA
+#else
 #define BIAS int
+#endif
+// Real data and weights of 8 bits.
+#if defined(REAL) && defined(WEIGHT_I8)
+#define HYBRID
 #endif
 
 layout(binding = 0) readonly buffer DataBuffer { DATA data[]; };
 layout(binding = 1) readonly buffer WeightBuffer { WEIGHT weights[]; };
 layout(binding = 2) readonly buffer BiasBuffer { BIAS bias[]; };
 layout(binding = 3) writeonly buffer OutputBuffer { DATA outputs[]; };
-#if !defined(REAL)
+#if defined(HYBRID)
+layout(binding = 4) readonly buffer ScaleBuffer { float scales[]; };  // one for each channel
+#elif !defined(REAL)
 layout(binding = 4) readonly buffer FactorBuffer { uint factors[]; };  // three for each channel
 #endif
 
@@ -37,7 +45,11 @@ layout(push_constant) uniform Parameters {
 
 #if defined(REAL)
 SUM dataAt(uint index) { return SUM(data[index]); }
+#if defined(HYBRID)
+SUM weightAt(uint index) { return SUM(int(weights[index]) - p.weightZeroPoint); }
+#else
 SUM weightAt(uint index) { return SUM(weights[index]); }
+#endif
 #else
 SUM dataAt(uint index) { return int(STORED(data[index])) - p.dataZeroPoint; }
 #if defined(WEIGHT_U8)
@@ -50,6 +62,9 @@ SUM weightAt(uint index) { return int(weights[index]) - p.weightZeroPoint; }
 void putSum(uint batch, uint row, uint column, uint channel, SUM sum) {
   const uint place = batch * p.outputBatch + row * p.outputRow + column * p.outputColumn +
                      channel * p.outputChannel;
+#if defined(HYBRID)
+  sum *= scales[channel];
+#endif
   if (p.hasBias != 0) sum += SUM(bias[channel]);
 #if defined(REAL)
   outputs[place] = DATA(clampReal(sum, intBitsToFloat(p.lowest), intBitsToFloat(p.highest)));

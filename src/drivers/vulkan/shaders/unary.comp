@@ -14,7 +14,7 @@ layout(binding = 1) writeonly buffer OutputBuffer { DATA outputs[]; };
 
 layout(push_constant) uniform Parameters {
   uint count;
-  float first, second;  // of clamp: the limits; of ELU: alpha
+  float first, second;  // of clamp: the limits; of ELU: alpha; of a soft cap: the cap
 } p;
 
 // exp(-|x|) cannot overflow.
@@ -31,6 +31,16 @@ float hyperbolicTangent(float x) {
   }
   const float power = exp(-2.0 * abs(x));
   const float magnitude = (1.0 - power) / (1.0 + power);
+  return x < 0.0 ? -magnitude : magnitude;
+}
+
+// The error of this polynomial is below 1.5e-7 (Abramowitz and Stegun, 7.1.26).
+float errorFunction(float x) {
+  const float t = 1.0 / (1.0 + 0.3275911 * abs(x));
+  const float sum =
+      ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) *
+      t;
+  const float magnitude = 1.0 - sum * exp(-x * x);
   return x < 0.0 ? -magnitude : magnitude;
 }
 
@@ -52,6 +62,9 @@ float compute(float x) {
     case 13: return cos(x);
     case 14: return ceil(x);
     case 15: return roundEven(x);
+    case 16: return 0.5 * x * (1.0 + errorFunction(x * 0.70710678));
+    case 17: return x * logistic(1.5957691 * (x + 0.044715 * x * x * x));
+    case 18: return p.first * hyperbolicTangent(x / p.first);
     default: return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x;
   }
 }
