@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/trace.h"
@@ -40,7 +41,8 @@ DynamicModel::DynamicModel(std::shared_ptr<ModelFamily> family,
     : family_(std::move(family)),
       model_(std::move(model)),
       numbers_(std::move(numbers)),
-      limits_(limits) {}
+      limits_(limits),
+      members_(limits.keptShapes) {}
 
 std::shared_ptr<DynamicModel> DynamicModel::partOf(std::shared_ptr<ModelFamily> family,
                                                    std::shared_ptr<const graph::Model> part,
@@ -88,33 +90,15 @@ Status DynamicModel::prepareExpected(const hal::PrepareOptions& options) {
 }
 
 bool DynamicModel::isPrepared() const {
-  const std::lock_guard lock(mutex_);
-  return !members_.empty();
-}
-
-std::optional<DynamicModel::Prepared> DynamicModel::find(const Shapes& shapes) {
-  const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find(members_, shapes, &Member::shapes);
-  if (found == members_.end()) return std::nullopt;
-  const Prepared prepared = found->prepared;
-  if (found != members_.begin() && found + 1 != members_.end())
-    std::rotate(found, found + 1, members_.end());
-  return prepared;
+  return members_.size() != 0;
 }
 
 Result<DynamicModel::Prepared> DynamicModel::prepareFor(const Shapes& shapes) {
-  if (std::optional<Prepared> known = find(shapes)) return *std::move(known);
-  {
-    const std::lock_guard lock(mutex_);
-    const auto refused = std::ranges::find(refused_, shapes, &Refused::shapes);
-    if (refused != refused_.end()) return std::unexpected(refused->reason);
-  }
+  if (std::optional<Prepared> known = members_.find(shapes)) return *std::move(known);
+  if (std::optional<Error> refusal = members_.refusal(shapes))
+    return std::unexpected(*std::move(refusal));
   auto made = makeFor(shapes);
-  if (!made && hal::isForInterpreter(made.error())) {
-    const std::lock_guard lock(mutex_);
-    if (refused_.size() == kKeptShapes) refused_.erase(refused_.begin());
-    refused_.push_back({shapes, made.error()});
-  }
+  if (!made && hal::isForInterpreter(made.error())) members_.refuse(shapes, made.error());
   return made;
 }
 
@@ -122,10 +106,10 @@ Result<DynamicModel::Prepared> DynamicModel::makeFor(const Shapes& shapes) {
   // Not under the lock: it takes long and may call operators of the program. Two threads that meet
   // the same new shapes at once both prepare for them, and one of the results is dropped.
   const base::TraceSpan span("start", "prepare shapes");
-  Member member{shapes, {}};
+  Prepared prepared;
   auto planned = plan(shapes);
   if (planned) {
-    member.prepared.planned = *std::move(planned);
+    prepared.planned = *std::move(planned);
   } else {
     if (planned.error().code() != ErrorCode::kUnsupported || limits_.depth == kMostDivisions)
       return std::unexpected(std::move(planned.error()));
@@ -134,22 +118,9 @@ Result<DynamicModel::Prepared> DynamicModel::makeFor(const Shapes& shapes) {
     if (!divided)
       return std::unexpected(hal::isForInterpreter(divided.error()) ? std::move(planned.error())
                                                                     : std::move(divided.error()));
-    member.prepared.divided = *std::move(divided);
+    prepared.divided = *std::move(divided);
   }
-  Prepared dropped;  // destroyed without the lock
-  const std::lock_guard lock(mutex_);
-  if (const auto other = std::ranges::find(members_, shapes, &Member::shapes);
-      other != members_.end()) {
-    dropped = std::move(member.prepared);
-    return other->prepared;
-  }
-  if (members_.size() == limits_.keptShapes) {
-    const auto last = members_.begin() + (members_.size() > 1 ? 1 : 0);
-    dropped = std::move(last->prepared);
-    members_.erase(last);
-  }
-  members_.push_back(std::move(member));
-  return members_.back().prepared;
+  return members_.keep(shapes, std::move(prepared));
 }
 
 PartLimits DynamicModel::restLimits() const {
@@ -215,18 +186,14 @@ Result<std::unique_ptr<hal::Execution>> DynamicModel::interpret(hal::Request req
 
 hal::StartReport DynamicModel::report(hal::StartReport (hal::PreparedModel::*reportOf)()
                                           const) const {
-  Prepared first;
   hal::StartReport report;
-  {
-    const std::lock_guard lock(mutex_);
-    report.reason = refused_.empty() ? "The shapes of the inputs are known only at run time."
-                                     : refused_.back().reason.toString();
-    if (!members_.empty()) first = members_.front().prepared;
-  }
-  // Without the lock, since it may wait.
+  const std::optional<Error> refusal = members_.lastRefusal();
+  report.reason =
+      refusal ? refusal->toString() : "The shapes of the inputs are known only at run time.";
+  // It may wait.
+  const Prepared first = members_.first().value_or(Prepared{});
   if (first.planned != nullptr) report = (*first.planned.*reportOf)();
   if (first.divided != nullptr) report = first.divided->report(reportOf);
-  const std::lock_guard lock(mutex_);
   if (ops::hasUnknownInputs(*model_))
     report.shapes = std::max(report.shapes, static_cast<uint32_t>(members_.size()));
   report.cacheProblem = family_->cacheProblem();

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "graph/model.h"
 #include "hal/device.h"
 #include "hal/interpreted_model.h"
+#include "hal/prepared_shapes.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
@@ -59,16 +59,6 @@ class DynamicModel final : public hal::PreparedModel {
     std::shared_ptr<CutModel> divided;
   };
 
-  struct Member {
-    Shapes shapes;
-    Prepared prepared;
-  };
-
-  struct Refused {
-    Shapes shapes;
-    Error reason;
-  };
-
   DynamicModel(std::shared_ptr<ModelFamily> family, std::shared_ptr<const graph::Model> model,
                std::vector<uint32_t> numbers, const PartLimits& limits);
 
@@ -79,7 +69,6 @@ class DynamicModel final : public hal::PreparedModel {
   Result<Prepared> makeFor(const Shapes& shapes);
   PartLimits restLimits() const;
   Result<std::shared_ptr<CpuPreparedModel>> plan(const Shapes& shapes);
-  std::optional<Prepared> find(const Shapes& shapes);
   Result<std::shared_ptr<hal::InterpretedModel>> interpretedModel(const Error& reason);
   Result<std::unique_ptr<hal::Execution>> interpret(hal::Request request, const Error& reason);
   hal::StartReport report(hal::StartReport (hal::PreparedModel::*reportOf)() const) const;
@@ -89,11 +78,9 @@ class DynamicModel final : public hal::PreparedModel {
   const std::vector<uint32_t> numbers_;  // of the operations in the whole of the family
   const PartLimits limits_;
 
-  mutable base::Mutex mutex_;
-  // The first one made, which stays where others may, then the others, the last used at the end.
-  std::vector<Member> members_;
+  hal::PreparedShapes<Prepared> members_;
+  base::Mutex mutex_;
   std::shared_ptr<hal::InterpretedModel> interpreted_;  // made when it is needed
-  std::vector<Refused> refused_;                        // the last shapes that cannot be planned
 };
 
 }  // namespace hearth::cpu

@@ -15,11 +15,8 @@ constexpr uint64_t kWord = 4;
 
 class VulkanBuffer final : public hal::Buffer {
  public:
-  VulkanBuffer(std::shared_ptr<DeviceTensors> tensors, std::shared_ptr<DeviceTensor> tensor,
-               graph::Dimensions dimensions)
-      : tensors_(std::move(tensors)),
-        tensor_(std::move(tensor)),
-        dimensions_(std::move(dimensions)) {}
+  VulkanBuffer(std::shared_ptr<DeviceTensors> tensors, std::shared_ptr<DeviceTensor> tensor)
+      : tensors_(std::move(tensors)), tensor_(std::move(tensor)) {}
   ~VulkanBuffer() override { tensors_->remove(tensor_->token()); }
 
   uint32_t token() const override { return tensor_->token(); }
@@ -31,9 +28,10 @@ class VulkanBuffer final : public hal::Buffer {
   }
 
   Status copyFrom(const memory::PoolRef& source, const graph::Dimensions& dimensions) override {
-    if (!mayBeSame(dimensions, dimensions_))
+    if (!mayBeSame(dimensions, tensor_->dimensions()))
       return fail(ErrorCode::kBadData, "The buffer has the dimensions {}, the source {}.",
-                  graph::describeDimensions(dimensions_), graph::describeDimensions(dimensions));
+                  graph::describeDimensions(tensor_->dimensions()),
+                  graph::describeDimensions(dimensions));
     HEARTH_ASSIGN(const uint8_t* const from, placeIn(source, true));
     HEARTH_TRY(tensor_->write(from));
     return hal::checkMemoriesWhole({&source, 1});
@@ -50,7 +48,6 @@ class VulkanBuffer final : public hal::Buffer {
 
   const std::shared_ptr<DeviceTensors> tensors_;
   const std::shared_ptr<DeviceTensor> tensor_;
-  const graph::Dimensions dimensions_;
 };
 
 }  // namespace
@@ -62,8 +59,10 @@ bool mayBeSame(const graph::Dimensions& a, const graph::Dimensions& b) {
 }
 
 Result<std::shared_ptr<DeviceTensor>> DeviceTensor::create(std::shared_ptr<Gpu> gpu, uint64_t bytes,
-                                                           uint32_t token) {
-  std::shared_ptr<DeviceTensor> tensor(new DeviceTensor(std::move(gpu), bytes, token));
+                                                           uint32_t token,
+                                                           graph::Dimensions dimensions) {
+  std::shared_ptr<DeviceTensor> tensor(
+      new DeviceTensor(std::move(gpu), bytes, token, std::move(dimensions)));
   HEARTH_ASSIGN(tensor->buffer_, Buffer::create(tensor->gpu_, (bytes + kWord - 1) / kWord * kWord,
                                                 Buffer::Kind::kDevice));
   // Memory of the GPU may hold what others have left there.
@@ -92,13 +91,12 @@ Result<std::unique_ptr<hal::Buffer>> DeviceTensors::allocate(std::shared_ptr<Gpu
     token = ++lastToken_;
   }
   HEARTH_ASSIGN(std::shared_ptr<DeviceTensor> tensor,
-                DeviceTensor::create(std::move(gpu), bytes, token));
+                DeviceTensor::create(std::move(gpu), bytes, token, std::move(dimensions)));
   {
     const std::lock_guard lock(mutex_);
     tensors_.emplace(token, tensor);
   }
-  return std::make_unique<VulkanBuffer>(shared_from_this(), std::move(tensor),
-                                        std::move(dimensions));
+  return std::make_unique<VulkanBuffer>(shared_from_this(), std::move(tensor));
 }
 
 std::shared_ptr<DeviceTensor> DeviceTensors::find(uint32_t token) {

@@ -26,7 +26,7 @@ class DeviceTensor {
  public:
   // Errors as Buffer::create() and Commands::run().
   static Result<std::shared_ptr<DeviceTensor>> create(std::shared_ptr<Gpu> gpu, uint64_t bytes,
-                                                      uint32_t token);
+                                                      uint32_t token, graph::Dimensions dimensions);
 
   // Copies the whole tensor from memory of as many bytes, or to it.
   Status write(const uint8_t* from);
@@ -35,14 +35,18 @@ class DeviceTensor {
   VkBuffer handle() const { return buffer_->handle(); }
   uint64_t bytes() const { return bytes_; }
   uint32_t token() const { return token_; }
+  // As the client gave them: 0 for those that its models know.
+  const graph::Dimensions& dimensions() const { return dimensions_; }
 
  private:
-  DeviceTensor(std::shared_ptr<Gpu> gpu, uint64_t bytes, uint32_t token)
-      : gpu_(std::move(gpu)), bytes_(bytes), token_(token) {}
+  DeviceTensor(std::shared_ptr<Gpu> gpu, uint64_t bytes, uint32_t token,
+               graph::Dimensions dimensions)
+      : gpu_(std::move(gpu)), bytes_(bytes), token_(token), dimensions_(std::move(dimensions)) {}
 
   const std::shared_ptr<Gpu> gpu_;
   const uint64_t bytes_;
   const uint32_t token_;
+  const graph::Dimensions dimensions_;
   std::unique_ptr<Buffer> buffer_;
 };
 

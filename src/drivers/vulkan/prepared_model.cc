@@ -125,6 +125,11 @@ Status checkDimensions(const graph::Dimensions& made, const graph::Dimensions& w
 
 }  // namespace
 
+Status checkPlan(const OpenGpu& open, const graph::Model& model) {
+  HEARTH_ASSIGN(const Plan plan, buildPlan(model, open.gpu->facts(), 0));
+  return checkShaders(open, plan);
+}
+
 Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::create(
     OpenGpu open, const graph::Model& model, const hal::PrepareOptions& options,
     const hal::Cache& cache) {
@@ -135,7 +140,8 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::create(
   plan.forgetModel();
   std::shared_ptr<VulkanPreparedModel> prepared(
       new VulkanPreparedModel(std::move(open), std::move(plan)));
-  HEARTH_TRY(prepared->prepare(constants.pieces()));
+  HEARTH_TRY(prepared->uploadConstants(constants.pieces()));
+  HEARTH_TRY(prepared->compile());
   HEARTH_TRY(hal::checkPoolsWhole(model));
   hal::StartReport& report = prepared->report_;
   report.reason = "the GPU driver keeps nothing without a compilation cache";
@@ -167,16 +173,33 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createSaved(
   const std::span<const uint8_t> constants(saved.constants.data(), plan.constantBytes);
   std::shared_ptr<VulkanPreparedModel> prepared(
       new VulkanPreparedModel(std::move(open), std::move(plan)));
-  HEARTH_TRY(prepared->prepare({&constants, 1}));
+  HEARTH_TRY(prepared->uploadConstants({&constants, 1}));
+  HEARTH_TRY(prepared->compile());
   prepared->report_.state = hal::StartReport::State::kWarm;
   prepared->report_.mappedBytes = constants.size();
   return prepared;
 }
 
-Status VulkanPreparedModel::prepare(std::span<const std::span<const uint8_t>> constants) {
+Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createMember(
+    OpenGpu open, std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+    SharedConstants& constants) {
+  const GpuFacts& facts = open.gpu->facts();
+  HEARTH_ASSIGN(Plan plan, buildPlan(*model, facts, options.maxActivationBytes));
+  HEARTH_TRY(checkShaders(open, plan));
+  HEARTH_ASSIGN(ConstantBytes bytes, ConstantBytes::of(plan, facts.rangeAlignment));
+  plan.forgetModel();
+  std::shared_ptr<VulkanPreparedModel> prepared(
+      new VulkanPreparedModel(std::move(open), std::move(plan)));
+  HEARTH_ASSIGN(prepared->constants_, constants.find(prepared->open_.gpu, model, std::move(bytes)));
+  HEARTH_TRY(prepared->compile());
+  HEARTH_TRY(hal::checkPoolsWhole(*model));
+  prepared->report_.reason = "the GPU driver keeps nothing of models with unknown shapes";
+  prepared->report_.packedBytes["constants"] = prepared->plan_.constantBytes;
+  return prepared;
+}
+
+Status VulkanPreparedModel::compile() {
   report_.activationBytes = plan_.arenaBytes;
-  HEARTH_TRY(uploadConstants(constants));
-  // Compiles the pipelines, too.
   HEARTH_ASSIGN(std::unique_ptr<RunContext> context,
                 takeContext({std::vector<std::shared_ptr<DeviceTensor>>(plan_.inputs.size()),
                              std::vector<std::shared_ptr<DeviceTensor>>(plan_.outputs.size())}));

@@ -11,9 +11,11 @@
 #include "drivers/vulkan/context/gpu.h"
 #include "drivers/vulkan/context/pipelines.h"
 #include "drivers/vulkan/device_tensors.h"
+#include "drivers/vulkan/gpu_model.h"
 #include "drivers/vulkan/known_answers.h"
 #include "drivers/vulkan/plan/plan.h"
 #include "drivers/vulkan/run_context.h"
+#include "drivers/vulkan/shared_constants.h"
 #include "graph/model.h"
 #include "hal/device.h"
 
@@ -27,9 +29,13 @@ struct OpenGpu {
   std::shared_ptr<KnownAnswers> answers;   // of its shaders; null: they are not checked
 };
 
+// Whether the GPU runs the model, of which all shapes of inputs are known. Errors as buildPlan()
+// and KnownAnswers::check().
+Status checkPlan(const OpenGpu& open, const graph::Model& model);
+
 // A model whose constants lie on the GPU and whose pipelines are compiled. It needs nothing more of
 // the graph::Model. See hal::PreparedModel.
-class VulkanPreparedModel final : public hal::PreparedModel,
+class VulkanPreparedModel final : public GpuModel,
                                   public std::enable_shared_from_this<VulkanPreparedModel> {
  public:
   // The model has passed graph::validate() and ops::validateOperations(). Writes it to the cache
@@ -46,15 +52,18 @@ class VulkanPreparedModel final : public hal::PreparedModel,
   static Result<std::shared_ptr<VulkanPreparedModel>> createSaved(
       OpenGpu open, const hal::PrepareOptions& options, const hal::Cache& cache);
 
+  // One of the models for several shapes, which share constants.
+  static Result<std::shared_ptr<VulkanPreparedModel>> createMember(
+      OpenGpu open, std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+      SharedConstants& constants);
+
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   hal::StartReport startReport() const override;
+  const std::shared_ptr<Gpu>& gpu() const override { return open_.gpu; }
+  Result<uint64_t> argumentBytes(bool isInput, uint32_t index,
+                                 const graph::Dimensions& wanted) const override;
 
   const Plan& plan() const { return plan_; }
-  const std::shared_ptr<Gpu>& gpu() const { return open_.gpu; }
-  // The size of an input or output of these dimensions, of which 0 is any and an empty list all.
-  // kBadData for one that does not exist or has others; kUnsupported for a scalar.
-  Result<uint64_t> argumentBytes(bool isInput, uint32_t index,
-                                 const graph::Dimensions& wanted) const;
   // Memory to run in, bound to these arguments: one that no execution has, or a new one. Given back
   // when the execution is done with it.
   Result<std::unique_ptr<RunContext>> takeContext(const DeviceArguments& arguments);
@@ -62,17 +71,17 @@ class VulkanPreparedModel final : public hal::PreparedModel,
 
  private:
   VulkanPreparedModel(OpenGpu open, Plan plan) : open_(std::move(open)), plan_(std::move(plan)) {}
-  // Brings the constants to the GPU, in pieces that follow each other, and compiles what is not
-  // compiled yet.
-  Status prepare(std::span<const std::span<const uint8_t>> constants);
+  // Brings the constants to the GPU, in pieces that follow each other.
+  Status uploadConstants(std::span<const std::span<const uint8_t>> constants);
+  // Compiles what is not compiled yet.
+  Status compile();
   // Finds the arguments that are buffers, and marks them as absent in the request.
   Result<DeviceArguments> takeDeviceArguments(hal::Request* request) const;
-  Status uploadConstants(std::span<const std::span<const uint8_t>> constants);
 
   OpenGpu open_;
   Plan plan_;
   hal::StartReport report_;
-  std::unique_ptr<Buffer> constants_;
+  std::shared_ptr<Buffer> constants_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<RunContext>> idle_;
 };

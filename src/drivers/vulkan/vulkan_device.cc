@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/vulkan/vulkan_device.h"
 
+#include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,12 +13,15 @@
 #include "base/env.h"
 #include "cache/open_store.h"
 #include "drivers/vulkan/compilation_cache/model_cache.h"
+#include "drivers/vulkan/dynamic_model.h"
+#include "drivers/vulkan/gpu_model.h"
 #include "drivers/vulkan/lowering/plan_builder.h"
 #include "drivers/vulkan/prepared_model.h"
 #include "graph/validated_model.h"
 #include "hal/operation_check.h"
 #include "hal/request_check.h"
 #include "ops/operation.h"
+#include "ops/specialized_model.h"
 
 namespace hearth::vulkan {
 namespace {
@@ -82,21 +88,22 @@ class VulkanDevice final : public hal::Device {
     HEARTH_TRY(hal::checkPoolsMapped(model));
     HEARTH_TRY(graph::validateOnce(model));
     std::vector<hal::OperationSupport> supports = hal::checkOperations(model);
-    std::vector<bool> isValid;
-    for (const hal::OperationSupport& support : supports) isValid.push_back(support.supported);
-    const OpenGpu open = current();
-    std::vector<CheckedLowering> lowered = checkLowerings(model, isValid, open.gpu->facts());
-    for (size_t i = 0; i < supports.size(); ++i) {
-      if (!supports[i].supported) continue;
-      for (const std::string& shader : lowered[i].shaders)
-        if (const Status right = open.answers->check(open, shader);
-            lowered[i].status && !right && right.error().code() == ErrorCode::kUnsupported)
-          lowered[i].status = right;
-      if (lowered[i].status)
-        supports[i].kernel = "own";
-      else
-        supports[i] = {false, "", lowered[i].status.error().toString()};
+    if (!ops::hasUnknownInputs(model)) {
+      std::vector<uint32_t> all(supports.size());
+      std::ranges::iota(all, 0u);
+      checkKernels(model, all, &supports);
+      return supports;
     }
+    const auto trial = specializeForTrial(model);
+    if (!trial) {
+      for (hal::OperationSupport& support : supports)
+        if (support.supported) support = {false, "", trial.error().toString()};
+      return supports;
+    }
+    const size_t own = trial->model->main().operations.size();
+    const std::span<const uint32_t> left = std::span(trial->operations).first(own);
+    checkKernels(*trial->model, left, &supports);
+    leaveToShapes(left, &supports);
     return supports;
   }
 
@@ -109,6 +116,8 @@ class VulkanDevice final : public hal::Device {
     HEARTH_TRY(graph::validateOnce(*model));
     HEARTH_TRY(ops::validateOperationsOnce(*model));
     HEARTH_ASSIGN(OpenGpu open, working());
+    if (ops::hasUnknownInputs(*model))
+      return DynamicModel::create(std::move(open), std::move(model), options);
     return VulkanPreparedModel::create(std::move(open), *model, options, cache);
   }
 
@@ -126,7 +135,7 @@ class VulkanDevice final : public hal::Device {
     HEARTH_ASSIGN(const OpenGpu open, working());
     std::optional<uint64_t> bytes;
     for (const hal::BufferRole& role : roles) {
-      const auto* const model = dynamic_cast<const VulkanPreparedModel*>(role.preparedModel.get());
+      const auto* const model = dynamic_cast<const GpuModel*>(role.preparedModel.get());
       if (model == nullptr || model->gpu() != open.gpu)
         return fail(ErrorCode::kUnsupported, "A role of the buffer is of a model elsewhere.");
       HEARTH_ASSIGN(const uint64_t wanted,
@@ -142,6 +151,43 @@ class VulkanDevice final : public hal::Device {
   void flush() override { current().answers->flush(); }
 
  private:
+  // Says of operations of `supports` how this driver runs them. `numbers` are their places there,
+  // one for each operation of the model, of which all shapes of inputs are known.
+  void checkKernels(const graph::Model& model, std::span<const uint32_t> numbers,
+                    std::vector<hal::OperationSupport>* supports) {
+    std::vector<bool> isValid;
+    for (const uint32_t number : numbers) isValid.push_back((*supports)[number].supported);
+    const OpenGpu open = current();
+    std::vector<CheckedLowering> lowered = checkLowerings(model, isValid, open.gpu->facts());
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      hal::OperationSupport& support = (*supports)[numbers[i]];
+      if (!support.supported) continue;
+      for (const std::string& shader : lowered[i].shaders)
+        if (const Status right = open.answers->check(open, shader);
+            lowered[i].status && !right && right.error().code() == ErrorCode::kUnsupported)
+          lowered[i].status = right;
+      if (lowered[i].status)
+        support.kernel = "own";
+      else
+        support = {false, "", lowered[i].status.error().toString()};
+    }
+  }
+
+  // Operations that are not `left` follow from the shapes of inputs alone. They are computed when a
+  // plan is made, where the model runs here as a whole; otherwise another device may need them.
+  static void leaveToShapes(std::span<const uint32_t> left,
+                            std::vector<hal::OperationSupport>* supports) {
+    const bool isWhole =
+        std::ranges::all_of(left, [&](uint32_t number) { return (*supports)[number].supported; });
+    for (uint32_t number = 0; number < supports->size(); ++number) {
+      hal::OperationSupport& support = (*supports)[number];
+      if (!support.supported || std::ranges::contains(left, number)) continue;
+      support.kernel = "own";
+      if (!isWhole)
+        support = {false, "", "It follows from shapes, and the GPU does not run all of the model."};
+    }
+  }
+
   OpenGpu current() {
     const std::lock_guard lock(mutex_);
     return open_;

@@ -183,6 +183,7 @@ Result<Plan> buildPlan(const graph::Model& model, const GpuFacts& facts, uint64_
     HEARTH_TRY(builder.addOperation(operation));
   HEARTH_TRY(builder.addOutputs());
   builder.addArguments();
+  dropUnused(&builder.plan());
   HEARTH_TRY(placeTensors(&builder.plan(), facts.rangeAlignment, limit));
   return std::move(builder.plan());
 }

@@ -18,6 +18,32 @@ TensorId rootId(const Plan& plan, TensorId id) {
 
 }  // namespace
 
+void dropUnused(Plan* plan) {
+  // Calls visit(id) for each place of the plan that names a tensor.
+  const auto forEachUse = [plan](const auto& visit) {
+    for (Dispatch& dispatch : plan->dispatches)
+      for (Binding& binding : dispatch.bindings) visit(binding.tensor);
+    for (std::vector<TensorId>* ids : {&plan->inputs, &plan->outputs})
+      for (TensorId& id : *ids)
+        if (id != kNoTensor) visit(id);
+    if (plan->fault != kNoTensor) visit(plan->fault);
+  };
+  std::vector<bool> isUsed(plan->tensors.size());
+  forEachUse([&](TensorId id) {
+    for (; !isUsed[id]; id = plan->tensors[id].root) isUsed[id] = true;
+  });
+  std::vector<TensorId> places(plan->tensors.size(), kNoTensor);
+  std::vector<PlannedTensor> kept;
+  for (size_t i = 0; i < isUsed.size(); ++i) {
+    if (!isUsed[i]) continue;
+    places[i] = static_cast<TensorId>(kept.size());
+    kept.push_back(std::move(plan->tensors[i]));
+  }
+  for (PlannedTensor& tensor : kept) tensor.root = places[tensor.root];
+  forEachUse([&](TensorId& id) { id = places[id]; });
+  plan->tensors = std::move(kept);
+}
+
 Status placeTensors(Plan* plan, uint64_t alignment, uint64_t limit) {
   constexpr size_t kNoBlock = SIZE_MAX;
   std::vector<memory::ArenaBlock> blocks;

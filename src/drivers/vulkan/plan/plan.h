@@ -74,6 +74,10 @@ struct Plan {
   }
 };
 
+// Leaves out tensors that no dispatch uses and that are no arguments, such as constants from which
+// only shapes follow.
+void dropUnused(Plan* plan);
+
 // Gives each root its offset, a multiple of `alignment`, and sets arenaBytes and constantBytes.
 // Tensors of the arena share memory where they are in use at different times. kOutOfMemory, naming
 // a tensor, where the arena exceeds `limit` bytes (0 = none).

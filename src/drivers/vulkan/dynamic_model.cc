@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/vulkan/dynamic_model.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/trace.h"
+#include "hal/request_check.h"
+
+namespace hearth::vulkan {
+namespace {
+
+// How many shapes are kept prepared. Each has activation memory of its own.
+constexpr size_t kKeptShapes = 8;
+
+// What unknown dimensions of a trial become: the first one of an input, which mostly counts a
+// batch, and the others.
+struct TrialSizes {
+  uint32_t first;
+  uint32_t others;
+};
+constexpr TrialSizes kTrials[] = {{1, 64}, {1, 1}, {2, 224}};
+
+bool hasUnknownRank(const graph::Operand& operand) {
+  return operand.dimensions.empty() && !graph::isFullySpecified(operand);
+}
+
+// The dimensions of an argument that the model leaves open, as somebody gives them.
+graph::Dimensions completed(const graph::Operand& operand, const graph::Dimensions& given) {
+  graph::Dimensions dimensions = operand.dimensions.empty() ? given : operand.dimensions;
+  for (size_t i = 0; i < dimensions.size() && i < given.size(); ++i)
+    if (dimensions[i] == 0) dimensions[i] = given[i];
+  return dimensions;
+}
+
+}  // namespace
+
+Result<ops::SpecializedModel> specializeForTrial(const graph::Model& model) {
+  const graph::Subgraph& main = model.main();
+  std::optional<Error> problem;
+  for (const auto& [first, others] : kTrials) {
+    std::vector<graph::Dimensions> shapes;
+    for (const uint32_t index : main.inputs) {
+      const graph::Operand& operand = main.operands[index];
+      if (hasUnknownRank(operand))
+        return fail(ErrorCode::kUnsupported, "The GPU driver has no inputs of unknown rank.");
+      graph::Dimensions dimensions = operand.dimensions;
+      for (size_t i = 0; i < dimensions.size(); ++i)
+        if (dimensions[i] == 0) dimensions[i] = i == 0 ? first : others;
+      shapes.push_back(std::move(dimensions));
+    }
+    auto specialized = ops::specialize(model, shapes);
+    if (specialized) return specialized;
+    if (!problem) problem = std::move(specialized.error());
+  }
+  return std::unexpected(*std::move(problem));
+}
+
+DynamicModel::DynamicModel(OpenGpu open, std::shared_ptr<const graph::Model> model,
+                           const hal::PrepareOptions& options)
+    : open_(std::move(open)), model_(std::move(model)), options_(options), members_(kKeptShapes) {}
+
+Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
+    OpenGpu open, std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options) {
+  std::shared_ptr<DynamicModel> made(new DynamicModel(std::move(open), std::move(model), options));
+  HEARTH_TRY(made->prepareExpected());
+  return made;
+}
+
+// Without expected shapes it is only seen whether the GPU runs the operations.
+Status DynamicModel::prepareExpected() {
+  const graph::Subgraph& main = model_->main();
+  Shapes shapes;
+  for (size_t i = 0; i < main.inputs.size(); ++i) {
+    const graph::Operand& operand = main.operands[main.inputs[i]];
+    if (graph::isFullySpecified(operand)) {
+      shapes.push_back(operand.dimensions);
+    } else if (i < options_.expectedInputs.size()) {
+      shapes.push_back(options_.expectedInputs[i]);
+    } else {
+      HEARTH_ASSIGN(const ops::SpecializedModel trial, specializeForTrial(*model_));
+      return checkPlan(open_, *trial.model);
+    }
+  }
+  HEARTH_TRY(prepareFor(shapes));
+  return {};
+}
+
+Result<DynamicModel::Member> DynamicModel::prepareFor(const Shapes& shapes) {
+  if (std::optional<Member> known = members_.find(shapes)) return *std::move(known);
+  if (std::optional<Error> refusal = members_.refusal(shapes))
+    return std::unexpected(*std::move(refusal));
+  const base::TraceSpan span("start", "prepare shapes");
+  auto specialized = ops::specialize(*model_, shapes);
+  Result<Member> made = std::unexpected(Error(ErrorCode::kUnsupported, ""));
+  if (specialized)
+    made = VulkanPreparedModel::createMember(open_, std::move(specialized->model), options_,
+                                             constants_);
+  else
+    made = std::unexpected(std::move(specialized.error()));
+  if (made) return members_.keep(shapes, *std::move(made));
+  if (hal::isForInterpreter(made.error())) members_.refuse(shapes, made.error());
+  return made;
+}
+
+Result<DynamicModel::Shapes> DynamicModel::shapesOf(const hal::Request& request) const {
+  const graph::Subgraph& main = model_->main();
+  // What lies on the GPU is checked by the member that runs.
+  hal::Request ofHost = request;
+  for (auto* arguments : {&ofHost.inputs, &ofHost.outputs})
+    for (hal::Argument& argument : *arguments)
+      if (argument.kind == hal::Argument::Kind::kBuffer)
+        argument.kind = hal::Argument::Kind::kNoValue;
+  HEARTH_ASSIGN(const hal::BoundRequest bound, hal::checkRequest(main, ofHost));
+  Shapes shapes;
+  for (size_t i = 0; i < bound.inputs.size(); ++i) {
+    graph::Dimensions dimensions = bound.inputs[i].dimensions;
+    if (request.inputs[i].kind == hal::Argument::Kind::kBuffer) {
+      const std::shared_ptr<DeviceTensor> tensor = open_.tensors->find(request.inputs[i].token);
+      if (tensor == nullptr)
+        return fail(ErrorCode::kBadData, "The buffer token {} of input {} is unknown.",
+                    request.inputs[i].token, i);
+      graph::Operand operand = main.operands[main.inputs[i]];
+      operand.dimensions = std::move(dimensions);
+      dimensions = completed(operand, tensor->dimensions());
+    } else if (!bound.inputs[i].isPresent) {
+      return fail(ErrorCode::kUnsupported, "An input is omitted.");
+    }
+    shapes.push_back(std::move(dimensions));
+  }
+  return shapes;
+}
+
+Result<std::unique_ptr<hal::Execution>> DynamicModel::createExecution(hal::Request request) {
+  auto shapes = shapesOf(request);
+  if (!shapes && shapes.error().code() == ErrorCode::kUnsupported)
+    return interpret(std::move(request), shapes.error());
+  if (!shapes) return std::unexpected(std::move(shapes.error()));
+  auto member = prepareFor(*shapes);
+  if (member) return (*member)->createExecution(std::move(request));
+  if (hal::isForInterpreter(member.error())) return interpret(std::move(request), member.error());
+  return std::unexpected(std::move(member.error()));
+}
+
+Result<std::unique_ptr<hal::Execution>> DynamicModel::interpret(hal::Request request,
+                                                                const Error& reason) {
+  std::shared_ptr<hal::InterpretedModel> interpreted;
+  {
+    const std::lock_guard lock(mutex_);
+    interpreted = interpreted_;
+  }
+  if (interpreted == nullptr) {
+    HEARTH_ASSIGN(interpreted,
+                  hal::prepareInterpreted(model_, options_, nullptr, reason.toString()));
+    const std::lock_guard lock(mutex_);
+    interpreted_ = interpreted;
+  }
+  return interpreted->createExecution(std::move(request));
+}
+
+Result<uint64_t> DynamicModel::argumentBytes(bool isInput, uint32_t index,
+                                             const graph::Dimensions& wanted) const {
+  const graph::Subgraph& main = model_->main();
+  const std::vector<uint32_t>& indices = isInput ? main.inputs : main.outputs;
+  const char* const role = isInput ? "input" : "output";
+  if (index >= indices.size())
+    return fail(ErrorCode::kBadData, "There is no {} {}; the model has {}.", role, index,
+                indices.size());
+  graph::Operand operand = main.operands[indices[index]];
+  if (graph::isScalar(operand.type))
+    return fail(ErrorCode::kUnsupported, "The {} {} is no tensor.", role, index);
+  if (!mayBeSame(operand.dimensions, wanted))
+    return fail(ErrorCode::kBadData, "The {} {} has the dimensions {}, not {}.", role, index,
+                graph::describeDimensions(operand.dimensions), graph::describeDimensions(wanted));
+  operand.dimensions = completed(operand, wanted);
+  if (!graph::isFullySpecified(operand))
+    return fail(ErrorCode::kUnsupported, "The {} {} has the dimensions {}, which are not complete.",
+                role, index, graph::describeDimensions(operand.dimensions));
+  return graph::byteSize(operand);
+}
+
+hal::StartReport DynamicModel::startReport() const {
+  hal::StartReport report;
+  if (const std::optional<Member> first = members_.first()) report = (*first)->startReport();
+  const std::optional<Error> refusal = members_.lastRefusal();
+  if (refusal)
+    report.reason = refusal->toString();
+  else if (members_.size() == 0)
+    report.reason = "The shapes of the inputs are known only at run time.";
+  report.shapes = std::max(report.shapes, static_cast<uint32_t>(members_.size()));
+  return report;
+}
+
+}  // namespace hearth::vulkan

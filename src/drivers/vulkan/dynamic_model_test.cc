@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models with inputs of unknown dimensions.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drivers/vulkan/shared_constants.h"
+#include "drivers/vulkan/testing/reference_test.h"
+#include "drivers/vulkan/testing/validated_device.h"
+#include "hal/cts/model_builder.h"
+#include "hal/interpreted_model.h"
+
+namespace hearth::vulkan {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+using hal::cts::ModelBuilder;
+
+constexpr OperandType kReal = OperandType::kTensorFloat32;
+
+hal::Argument argumentOf(std::vector<uint8_t>& values, graph::Dimensions dimensions) {
+  hal::Argument argument;
+  argument.kind = hal::Argument::Kind::kPointer;
+  argument.pointer = values.data();
+  argument.length = values.size();
+  argument.dimensions = std::move(dimensions);
+  return argument;
+}
+
+class DynamicModelTest : public ReferenceTest {
+ protected:
+  // A convolution of images [batches, 6, 6, 3], and a layer over what it makes of each; [batches,
+  // 5].
+  graph::Model imageModel() {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(kReal, {0, 6, 6, 3});
+    const uint32_t filter = builder.constant(kReal, {4, 3, 3, 3}, realList(4 * 3 * 3 * 3));
+    const uint32_t bias = builder.constant(kReal, {4}, realList(4));
+    const uint32_t one = builder.scalar(int32_t{1});
+    const uint32_t none = builder.scalar(int32_t{0});
+    const uint32_t features = builder.temporary(kReal, {0, 6, 6, 4});
+    builder.operation(OperationType::kConv2d, {input, filter, bias, one, one, one, none},
+                      {features});
+    const std::vector<int32_t> shape = {-1, 6 * 6 * 4};
+    const uint32_t rows = builder.temporary(kReal, {0, 6 * 6 * 4});
+    builder.operation(OperationType::kReshape,
+                      {features, builder.constant(OperandType::kTensorInt32, {2}, shape)}, {rows});
+    const uint32_t weights = builder.constant(kReal, {5, 6 * 6 * 4}, realList(5 * 6 * 6 * 4));
+    const uint32_t biases = builder.constant(kReal, {5}, realList(5));
+    const uint32_t output = builder.output(kReal, {0, 5});
+    builder.operation(OperationType::kFullyConnected, {rows, weights, biases, none}, {output});
+    return builder.model();
+  }
+
+  std::vector<float> realList(size_t count) {
+    const std::vector<uint8_t> stored = reals(count);
+    std::vector<float> values(count);
+    std::memcpy(values.data(), stored.data(), stored.size());
+    return values;
+  }
+
+  static std::vector<float> run(hal::PreparedModel& prepared, uint32_t batches,
+                                std::vector<uint8_t> images) {
+    std::vector<uint8_t> result(size_t{batches} * 5 * sizeof(float));
+    hal::Request request;
+    request.inputs.push_back(argumentOf(images, {batches, 6, 6, 3}));
+    request.outputs.push_back(argumentOf(result, {batches, 5}));
+    const auto execution = prepared.createExecution(std::move(request));
+    EXPECT_TRUE(execution) << execution.error().toString();
+    if (!execution) return {};
+    const hal::ExecutionResult computed = (*execution)->compute({});
+    EXPECT_TRUE(computed.status) << computed.status.error().toString();
+    std::vector<float> values(result.size() / sizeof(float));
+    std::memcpy(values.data(), result.data(), result.size());
+    return values;
+  }
+};
+
+TEST_F(DynamicModelTest, EachBatchIsComputedOnTheGpu) {
+  const auto model = std::make_shared<const graph::Model>(imageModel());
+  const auto supported = device_->supportedOperations(*model);
+  ASSERT_TRUE(supported);
+  for (const hal::OperationSupport& support : *supported)
+    EXPECT_TRUE(support.supported) << support.reason;
+  const auto prepared = device_->prepareModel(model, {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  const auto reference =
+      hal::prepareInterpreted(model, {}, nullptr, "", nullptr, ops::KernelSet::kReference);
+  ASSERT_TRUE(reference);
+  for (const uint32_t batches : {1u, 4u, 2u, 1u, 4u}) {
+    const std::vector<uint8_t> images = reals(size_t{batches} * 6 * 6 * 3);
+    const std::vector<float> computed = run(**prepared, batches, images);
+    const std::vector<float> expected = run(**reference, batches, images);
+    ASSERT_EQ(computed.size(), expected.size());
+    for (size_t i = 0; i < computed.size(); ++i)
+      EXPECT_NEAR(computed[i], expected[i], 1e-3f) << batches;
+  }
+  EXPECT_EQ((*prepared)->startReport().shapes, 3u);
+}
+
+TEST_F(DynamicModelTest, ExpectedShapesArePrepared) {
+  hal::PrepareOptions options;
+  options.expectedInputs = {{3, 6, 6, 3}};
+  const auto prepared =
+      device_->prepareModel(std::make_shared<const graph::Model>(imageModel()), options, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  EXPECT_EQ((*prepared)->startReport().shapes, 1u);
+  run(**prepared, 3, reals(3 * 6 * 6 * 3));
+  EXPECT_EQ((*prepared)->startReport().shapes, 1u);
+}
+
+TEST_F(DynamicModelTest, AnInputWithoutElementsIsInterpreted) {
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kReal, {0, 3});
+  builder.operation(OperationType::kAbs, {input}, {builder.output(kReal, {0, 3})});
+  const auto prepared =
+      device_->prepareModel(std::make_shared<const graph::Model>(builder.model()), {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  std::vector<uint8_t> none;
+  none.reserve(1);  // a pointer that is not null
+  hal::Request request;
+  request.inputs.push_back(argumentOf(none, {0, 3}));
+  request.outputs.push_back(argumentOf(none, {0, 3}));
+  const auto execution = (*prepared)->createExecution(std::move(request));
+  ASSERT_TRUE(execution) << execution.error().toString();
+  EXPECT_TRUE((*execution)->compute({}).status);
+}
+
+TEST_F(DynamicModelTest, AStateOfADescribedShapeStaysOnTheGpu) {
+  // next = state + step
+  ModelBuilder builder;
+  const uint32_t state = builder.input(kReal, {0, 4});
+  const uint32_t step = builder.input(kReal, {0, 4});
+  const uint32_t next = builder.output(kReal, {0, 4});
+  builder.operation(OperationType::kAdd, {state, step, builder.scalar(int32_t{0})}, {next});
+  const auto prepared =
+      device_->prepareModel(std::make_shared<const graph::Model>(builder.model()), {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  const std::vector<hal::BufferRole> roles = {{*prepared, true, 0}, {*prepared, false, 0}};
+  EXPECT_FALSE(device_->allocate({.dimensions = {0, 4}}, roles));
+  std::vector<std::unique_ptr<hal::Buffer>> states;
+  for (int i = 0; i < 2; ++i) {
+    auto buffer = device_->allocate({.dimensions = {3, 4}}, roles);
+    ASSERT_TRUE(buffer) << buffer.error().toString();
+    states.push_back(*std::move(buffer));
+  }
+  std::vector<float> ones(12, 1.0f);
+  std::vector<uint8_t> stored(ones.size() * sizeof(float));
+  std::memcpy(stored.data(), ones.data(), stored.size());
+  for (int i = 0; i < 4; ++i) {
+    hal::Request request;
+    hal::Argument from, to;
+    from.kind = to.kind = hal::Argument::Kind::kBuffer;
+    from.token = states[i % 2]->token();
+    to.token = states[(i + 1) % 2]->token();
+    request.inputs = {from, argumentOf(stored, {3, 4})};
+    request.outputs = {to};
+    const auto execution = (*prepared)->createExecution(std::move(request));
+    ASSERT_TRUE(execution) << execution.error().toString();
+    const hal::ExecutionResult result = (*execution)->compute({});
+    ASSERT_TRUE(result.status) << result.status.error().toString();
+    EXPECT_EQ(result.copiedBytes, stored.size());  // of the step alone
+  }
+  // A state of another shape does not fit.
+  std::vector<uint8_t> two(8 * sizeof(float));
+  hal::Request request;
+  hal::Argument from;
+  from.kind = hal::Argument::Kind::kBuffer;
+  from.token = states[0]->token();
+  std::vector<uint8_t> result(12 * sizeof(float));
+  request.inputs = {from, argumentOf(two, {2, 4})};
+  request.outputs = {argumentOf(result, {3, 4})};
+  const auto wrong = (*prepared)->createExecution(std::move(request));
+  EXPECT_FALSE(wrong && (*wrong)->compute({}).status);
+}
+
+TEST_F(DynamicModelTest, EqualConstantsLieOnTheGpuOnce) {
+  auto gpu = Gpu::open(validatedOptions());
+  ASSERT_TRUE(gpu) << gpu.error().toString();
+  std::vector<std::vector<uint8_t>> values = {bytes(100), {}, bytes(100)};
+  values[1] = values[0];
+  SharedConstants shared;
+  std::vector<std::shared_ptr<Buffer>> buffers;
+  for (const std::vector<uint8_t>& each : values) {
+    Plan plan;
+    PlannedTensor tensor;
+    tensor.place = PlannedTensor::Place::kConstants;
+    tensor.bytes = each.size();
+    tensor.constant = each.data();
+    plan.tensors.push_back(tensor);
+    ASSERT_TRUE(placeTensors(&plan, (*gpu)->facts().rangeAlignment, 0));
+    auto constants = ConstantBytes::of(plan, (*gpu)->facts().rangeAlignment);
+    ASSERT_TRUE(constants);
+    auto buffer = shared.find(*gpu, nullptr, *std::move(constants));
+    ASSERT_TRUE(buffer) << buffer.error().toString();
+    buffers.push_back(*std::move(buffer));
+  }
+  EXPECT_EQ(buffers[0], buffers[1]);
+  EXPECT_NE(buffers[0], buffers[2]);
+}
+
+}  // namespace
+}  // namespace hearth::vulkan
