@@ -7,6 +7,7 @@
 
 #include "base/caught.h"
 #include "hal/extension_operations.h"
+#include "hal/preparation_check.h"
 #include "ipc/hosted_buffer.h"
 #include "ipc/hosted_model.h"
 
@@ -14,13 +15,6 @@ namespace hearth::ipc {
 namespace {
 
 constexpr uint64_t kPatience = 1'000'000'000;  // nanoseconds
-
-// A host may have the model of another client at hand, and would not look at the deadline.
-Status checkDeadline(const hal::PrepareOptions& options) {
-  if (!options.deadline.hasPassed()) return {};
-  return fail(ErrorCode::kMissedDeadlinePersistent,
-              "The deadline has passed before the preparation.");
-}
 
 auto supportOf(const Frame& reply) {
   return readReply(reply, schema::Reply::SUPPORT,
@@ -141,14 +135,15 @@ Result<std::shared_ptr<hal::PreparedModel>> HostedDevice::prepareModel(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
     hal::Cache cache) {
   if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-  HEARTH_TRY(checkDeadline(options));
+  // A host may have the model of another client at hand, and would not look at the deadline.
+  HEARTH_TRY(hal::checkDeadline(options));
   HEARTH_ASSIGN(auto link, linkFor(options));
   return HostedModel::prepare(std::move(link), {std::move(model), options, std::move(cache)});
 }
 
 Result<std::shared_ptr<hal::PreparedModel>> HostedDevice::prepareModelFromCache(
     const hal::PrepareOptions& options, hal::Cache cache) {
-  HEARTH_TRY(checkDeadline(options));
+  HEARTH_TRY(hal::checkDeadline(options));
   HEARTH_ASSIGN(auto link, linkFor(options));
   return HostedModel::prepare(std::move(link), {nullptr, options, std::move(cache)});
 }

@@ -31,6 +31,7 @@
 #include "hal/extension_operations.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
+#include "hal/preparation_check.h"
 #include "hal/request_check.h"
 #include "memory/limits.h"
 #include "ops/branch_constants.h"
@@ -208,12 +209,6 @@ bool hasComputedShapes(const graph::Model& model) {
   return partly && !partly->open.empty();
 }
 
-Status checkDeadline(const hal::PrepareOptions& options) {
-  if (!options.deadline.hasPassed()) return {};
-  return fail(ErrorCode::kMissedDeadlinePersistent,
-              "The deadline passes before the model is prepared.");
-}
-
 Result<std::vector<hal::OperationSupport>> CpuDevice::explainOperations(const graph::Model& model) {
   HEARTH_ASSIGN(std::vector<hal::OperationSupport> support, supportedOperations(model));
   for (const hal::OperationSupport& operation : support)
@@ -225,11 +220,8 @@ Result<std::vector<hal::OperationSupport>> CpuDevice::explainOperations(const gr
 Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
     hal::Cache cache) {
-  if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-  HEARTH_TRY(checkDeadline(options));
   const StartInProgress start;
-  HEARTH_TRY(hal::checkPoolsMapped(*model));
-  HEARTH_TRY(graph::validateOnce(*model));
+  HEARTH_TRY(hal::checkPreparation(model.get(), options));
   HEARTH_TRY(ops::validateOperationsOnce(*model));
   model = ops::withoutUnreadPixels(ops::withBranchConstants(std::move(model)));
   HEARTH_TRY(initializeXnnpack());
@@ -284,7 +276,7 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModel(
 
 Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
     const hal::PrepareOptions& options, hal::Cache cache) {
-  HEARTH_TRY(checkDeadline(options));
+  HEARTH_TRY(hal::checkDeadline(options));
   const StartInProgress start;
   HEARTH_TRY(initializeXnnpack());
   SaveQueue::waitFor(cache.token);

@@ -13,6 +13,7 @@
 #include "drivers/delegate/device_context.h"
 #include "graph/validated_model.h"
 #include "hal/operation_check.h"
+#include "hal/preparation_check.h"
 #include "hal/request_check.h"
 #include "ops/operation.h"
 
@@ -86,12 +87,7 @@ class DelegateDevice final : public hal::Device {
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       hal::Cache /*cache*/) override {
-    if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-    if (options.deadline.hasPassed())
-      return fail(ErrorCode::kMissedDeadlinePersistent,
-                  "The deadline has passed before the preparation.");
-    HEARTH_TRY(hal::checkPoolsMapped(*model));
-    HEARTH_TRY(graph::validateOnce(*model));
+    HEARTH_TRY(hal::checkPreparation(model.get(), options));
     HEARTH_TRY(ops::validateOperationsOnce(*model));
     return DelegateModel::create(std::move(model), context_, options);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "hal/preparation_check.h"
 #include "hal/request_check.h"
 
 namespace hearth::drivers::null {
@@ -74,9 +75,7 @@ class NullDevice final : public hal::Device {
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       hal::Cache /*cache*/) override {
-    if (options.deadline.hasPassed())
-      return fail(ErrorCode::kMissedDeadlinePersistent,
-                  "The deadline has passed before the preparation.");
+    HEARTH_TRY(hal::checkPreparation(model.get(), options));
     HEARTH_ASSIGN(const std::vector<hal::OperationSupport> supports, supportedOperations(*model));
     for (const hal::OperationSupport& support : supports)
       if (!support.supported) return fail(ErrorCode::kUnsupported, "{}", support.reason);

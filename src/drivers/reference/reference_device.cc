@@ -9,6 +9,7 @@
 #include "hal/extension_operations.h"
 #include "hal/interpreted_model.h"
 #include "hal/operation_check.h"
+#include "hal/preparation_check.h"
 #include "hal/request_check.h"
 #include "ops/interpreter.h"
 #include "ops/operation.h"
@@ -47,12 +48,7 @@ class ReferenceDevice final : public hal::Device {
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       hal::Cache /*cache*/) override {
-    if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-    if (options.deadline.hasPassed())
-      return fail(ErrorCode::kMissedDeadlinePersistent,
-                  "The deadline has passed before the preparation.");
-    HEARTH_TRY(hal::checkPoolsMapped(*model));
-    HEARTH_TRY(graph::validateOnce(*model));
+    HEARTH_TRY(hal::checkPreparation(model.get(), options));
     HEARTH_TRY(ops::validateOperationsOnce(*model));
     return hal::prepareInterpreted(std::move(model), options, nullptr,
                                    "The device nnapi-reference packs nothing and keeps no cache.",

@@ -13,6 +13,7 @@
 #include "drivers/support_library/library_model.h"
 #include "drivers/support_library/library_prepared_model.h"
 #include "graph/validated_model.h"
+#include "hal/preparation_check.h"
 #include "hal/request_check.h"
 #include "ops/operation.h"
 
@@ -264,12 +265,7 @@ Status LibraryDevice::setOptions(ANeuralNetworksCompilation* compilation,
 Result<std::shared_ptr<hal::PreparedModel>> LibraryDevice::prepareModel(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
     hal::Cache /*cache*/) {
-  if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-  if (options.deadline.hasPassed())
-    return fail(ErrorCode::kMissedDeadlinePersistent,
-                "The deadline has passed before the preparation.");
-  HEARTH_TRY(hal::checkPoolsMapped(*model));
-  HEARTH_TRY(graph::validateOnce(*model));
+  HEARTH_TRY(hal::checkPreparation(model.get(), options));
   HEARTH_TRY(ops::validateOperationsExceptDrivers(*model));
   const uint64_t limit = options.maxActivationBytes;
   HEARTH_TRY(checkActivations(*model, limit));

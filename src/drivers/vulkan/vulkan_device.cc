@@ -19,6 +19,7 @@
 #include "drivers/vulkan/prepared_model.h"
 #include "graph/validated_model.h"
 #include "hal/operation_check.h"
+#include "hal/preparation_check.h"
 #include "hal/request_check.h"
 #include "ops/operation.h"
 #include "ops/specialized_model.h"
@@ -39,12 +40,6 @@ Result<OpenGpu> openGpu(const GpuOptions& options) {
   open.tensors = std::make_shared<DeviceTensors>();
   open.answers = std::make_shared<KnownAnswers>(openStoreOfEnvironment);
   return open;
-}
-
-Status checkDeadline(const hal::PrepareOptions& options) {
-  if (!options.deadline.hasPassed()) return {};
-  return fail(ErrorCode::kMissedDeadlinePersistent,
-              "The deadline has passed before the preparation.");
 }
 
 class VulkanDevice final : public hal::Device {
@@ -110,10 +105,7 @@ class VulkanDevice final : public hal::Device {
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       hal::Cache cache) override {
-    if (model == nullptr) return fail(ErrorCode::kUnexpectedNull, "The model is null.");
-    HEARTH_TRY(checkDeadline(options));
-    HEARTH_TRY(hal::checkPoolsMapped(*model));
-    HEARTH_TRY(graph::validateOnce(*model));
+    HEARTH_TRY(hal::checkPreparation(model.get(), options));
     HEARTH_TRY(ops::validateOperationsOnce(*model));
     HEARTH_ASSIGN(OpenGpu open, working());
     if (ops::hasUnknownInputs(*model))
@@ -123,7 +115,7 @@ class VulkanDevice final : public hal::Device {
 
   Result<std::shared_ptr<hal::PreparedModel>> prepareModelFromCache(
       const hal::PrepareOptions& options, hal::Cache cache) override {
-    HEARTH_TRY(checkDeadline(options));
+    HEARTH_TRY(hal::checkDeadline(options));
     HEARTH_ASSIGN(OpenGpu open, working());
     return VulkanPreparedModel::createSaved(std::move(open), options, cache);
   }
