@@ -292,6 +292,9 @@ TEST_F(ApiModelTest, CompilesSeveralSignaturesAtOnce) {
             HEARTH_UNEXPECTED_NULL);
   EXPECT_EQ(hearth_compile_signatures(model.get(), nullptr, nullptr, 1, &compilation, nullptr),
             HEARTH_UNEXPECTED_NULL);
+  const char* const first[] = {key.c_str()};
+  EXPECT_EQ(hearth_compile_signatures(model.get(), nullptr, first, 1, nullptr, nullptr),
+            HEARTH_UNEXPECTED_NULL);
   EXPECT_EQ(compilation, nullptr);
 }
 

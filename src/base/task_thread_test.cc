@@ -74,6 +74,21 @@ class Starved {
   struct sigaction before_{};
 };
 
+TEST(TaskThread, TryPostTakesWhatTheLimitLeaves) {
+  TaskThread tasks("hearth-test", TaskThread::Priority::kNormal, SIZE_MAX);
+  const Starved starved(tasks);
+  int done = 0;
+  const auto task = [&] {
+    ++done;
+  };
+  EXPECT_TRUE(tasks.tryPost(task, 3, 5));
+  EXPECT_FALSE(tasks.tryPost(task, 3, 5));
+  EXPECT_TRUE(tasks.tryPost(task, 2, 5));
+  EXPECT_FALSE(tasks.tryPost(task, 6, 5));
+  tasks.waitUntilIdle();
+  EXPECT_EQ(done, 2);
+}
+
 // Otherwise a process that exits would wait for its idle threads as long as the machine is busy.
 TEST(TaskThread, WaitersRunTheTasksOfAThreadThatGetsNoProcessor) {
   for (const auto priority : {TaskThread::Priority::kNormal, TaskThread::Priority::kIdle}) {

@@ -101,6 +101,16 @@ TEST_F(DriverLibraryTest, EveryProblemSkipsOneDriverOnly) {
   EXPECT_EQ(found.devices[0]->name(), "test-device");
 }
 
+TEST_F(DriverLibraryTest, AManifestMayHave65536Bytes) {
+  const std::string path = folder("a");
+  std::string text = manifest(kGood);
+  text.resize(65536, ' ');
+  write(path + "/driver.json", text);
+  EXPECT_EQ(discoverDrivers(path, {}).devices.size(), 1u);
+  write(path + "/driver.json", text + ' ');
+  EXPECT_THAT(discoverDrivers(path, {}).problems, ElementsAre(HasSubstr("more than 65536 bytes")));
+}
+
 TEST_F(DriverLibraryTest, TakenNamesAreRefused) {
   const std::string path = folder("a");
   write(path + "/driver.json", manifest(kGood));

@@ -71,6 +71,9 @@ TEST(LlmMetadataTest, DamagedMessagesAreRefused) {
   EXPECT_THAT(problemOf(field(2, field(1, field(1, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")))),
               HasSubstr("-1 is no token"));
   EXPECT_THAT(problemOf(field(2, field(1, field(1, "\xff")))), HasSubstr("ends within a number"));
+  EXPECT_EQ(problemOf("\x28\xff\xff\xff\xff\x07"), "");
+  EXPECT_THAT(problemOf("\x28\x80\x80\x80\x80\x08"),
+              HasSubstr("The context has 2147483648 tokens."));
 }
 
 // "hello hello hello hello" as zlib packs it.

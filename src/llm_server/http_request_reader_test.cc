@@ -21,7 +21,8 @@ int statusOf(const std::string& text) {
 
 TEST(HttpRequestReaderTest, ARequestIsReadInPiecesOfAnySize) {
   const std::string text =
-      "POST /v1/chat?a=b HTTP/1.1\r\nHost: here\r\nX-Two:  two words \r\nContent-Length: 4\r\n\r\n"
+      "POST /v1/chat?a=b HTTP/1.1\r\nHost: here\r\nX-Two:  two words \r\nX-Blank: \t "
+      "\r\nContent-Length: 4\r\n\r\n"
       "bodyGET";
   for (const size_t size : {size_t{1}, size_t{3}, text.size()}) {
     HttpRequestReader reader(kMaxBodyBytes);
@@ -34,6 +35,7 @@ TEST(HttpRequestReaderTest, ARequestIsReadInPiecesOfAnySize) {
     EXPECT_EQ(request.method, "POST");
     EXPECT_EQ(request.path, "/v1/chat");
     EXPECT_EQ(request.header("x-two"), "two words");
+    EXPECT_EQ(request.header("x-blank"), "");
     EXPECT_EQ(request.header("missing"), "");
     EXPECT_EQ(request.body, "body");
     EXPECT_TRUE(request.keepsAlive);

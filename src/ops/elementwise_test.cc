@@ -111,6 +111,13 @@ TEST(PreluTest, SlopePerChannel) {
       .output();
   ASSERT_TRUE(builder.run());
   EXPECT_THAT(builder.result<float>(), ElementsAre(-0.5f, -2, 2, -6));
+
+  OperationBuilder halves(OperationType::kPrelu);
+  halves.input({2}, std::vector<Half>{Half(-4), Half(3)})
+      .input({1}, std::vector<Half>{Half(0.25f)})
+      .output(OperandType::kTensorFloat16);
+  ASSERT_TRUE(halves.run());
+  EXPECT_THAT(halves.result<Half>(), ElementsAre(Half(-1), Half(3)));
 }
 
 // The expected results are those of TFLite's LEAKY_RELU.

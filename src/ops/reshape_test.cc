@@ -111,6 +111,12 @@ TEST(ReshapeTest, RankAndFill) {
   ASSERT_TRUE(fill.run());
   EXPECT_EQ(fill.dimensions(), (Dimensions{2, 2}));
   EXPECT_THAT(fill.result<float>(), ElementsAre(1.5f, 1.5f, 1.5f, 1.5f));
+  OperationBuilder halves(OperationType::kFill);
+  halves.input({1}, std::vector<int32_t>{2})
+      .scalar(Half(0.25f))
+      .output(OperandType::kTensorFloat16);
+  ASSERT_TRUE(halves.run());
+  EXPECT_THAT(halves.result<Half>(), ElementsAre(Half(0.25f), Half(0.25f)));
   OperationBuilder negative(OperationType::kFill);
   negative.input({2}, std::vector<int32_t>{2, -2}).scalar(1.5f).output();
   EXPECT_FALSE(negative.run());

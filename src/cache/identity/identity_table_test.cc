@@ -55,10 +55,27 @@ class IdentityTableTest : public testing::Test {
 
 TEST_F(IdentityTableTest, RemembersAcrossObjects) {
   EXPECT_FALSE(table().content(identity(), 0, 100));
+  EXPECT_FALSE(fs::exists(database())) << "Who looks makes no file.";
   table().rememberContent(identity(), 0, 100, digest_, kChanged + 10 * kSecond);
   EXPECT_EQ(table().content(identity(), 0, 100), digest_);
   EXPECT_EQ(table(false).content(identity(), 0, 100), digest_);
   EXPECT_FALSE(table().content(identity(), 1, 99));
+}
+
+TEST_F(IdentityTableTest, ClosesWhatItHasOpened) {
+  const auto openFiles = [] {
+    const fs::directory_iterator files("/proc/self/fd");
+    return std::distance(begin(files), end(files));
+  };
+  const auto use = [&] {
+    table().rememberContent(identity(), 0, 100, digest_, kChanged + 10 * kSecond);
+    loseLatest();
+    EXPECT_EQ(table().content(identity(), 0, 100), digest_);
+  };
+  use();
+  const auto before = openFiles();
+  for (int i = 0; i < 3; ++i) use();
+  EXPECT_EQ(openFiles(), before);
 }
 
 TEST_F(IdentityTableTest, AContentHasItsDigestByItsName) {

@@ -253,6 +253,8 @@ TEST(ContainerTest, ChoosesTheModel) {
   for (int i = 0; i < 50; ++i) many.push_back({"m" + std::to_string(i), model("bits")});
   EXPECT_THAT(openProblem(zipOf(many), ""),
               AllOf(HasSubstr("m31 and 18 more."), Not(HasSubstr("m32"))));
+  many.resize(32);
+  EXPECT_THAT(openProblem(zipOf(many), ""), HasSubstr("m31."));
 }
 
 TEST(ContainerTest, NamesArchivesOfOtherKinds) {

@@ -21,6 +21,9 @@ TEST(ShapeTranslators, ReshapeForms) {
   scalar.subgraph().tensors[1]->has_rank = true;
   scalar.addOperator(BuiltinOperator::RESHAPE, {0}, {1}, options);
   EXPECT_THAT(translate(scalar), ElementsAre("SQUEEZE t0 - -> t1"));
+  // It leaves the rank open, and the options have a shape of one dimension.
+  scalar.subgraph().tensors[1]->has_rank = false;
+  EXPECT_THAT(translate(scalar), ElementsAre("RESHAPE t0 {-1} -> t1"));
 }
 
 // Some converters write the shape as a matrix of one row.
@@ -67,6 +70,12 @@ TEST(ShapeTranslators, Joining) {
   options.values_count = 2;
   pack.addOperator(BuiltinOperator::PACK, {0, 1}, {2}, options);
   EXPECT_THAT(translate(pack), ElementsAre("PACK 1 t0 t1 -> t2"));
+}
+
+TEST(ShapeTranslators, NothingToJoinIsRefused) {
+  FloatModel model({{2, 2}}, {{2, 2}});
+  model.addOperator(BuiltinOperator::CONCATENATION, {}, {1}, schema::ConcatenationOptionsT());
+  EXPECT_THAT(errorOf(model), testing::HasSubstr("It has no input."));
 }
 
 TEST(ShapeTranslators, Splitting) {
