@@ -481,6 +481,13 @@ typedef enum hearth_kv_layout {
 // follow, or its result might mean something else. The messages name operation, tensor and both
 // shapes.
 //
+// `longest_step_ns` is for drivers in other processes: how long an execution may take, at most, for
+// an operation, or for all of them where the driver tells no progress between operations. A driver
+// that answers, but begins no operation for longer (and for 5 s at least), hangs: the execution
+// fails with HEARTH_DEAD_OBJECT or, if it has a time limit, that long after it with
+// HEARTH_MISSED_DEADLINE_TRANSIENT. Where it is not known, an execution without a time limit waits
+// as long as the process answers.
+//
 // The caller may free the options, and all that they point to, after the call.
 typedef struct hearth_input_shape {
   size_t size;
@@ -508,8 +515,9 @@ typedef struct hearth_compile_options {
   const uint8_t* cache_token;        // HEARTH_CACHE_TOKEN_BYTES bytes; required with a cache_dir
   const hearth_input_shape* shapes;  // `shape_count` of them, all of the same size; NULL with 0
   size_t shape_count;
-  int32_t kv_layout;  // hearth_kv_layout
-  int32_t padding;    // 0
+  int32_t kv_layout;         // hearth_kv_layout
+  int32_t padding;           // 0
+  uint64_t longest_step_ns;  // 0 = not known, as below
 } hearth_compile_options;
 
 // Sets `options` to the default values. `size` is the caller's sizeof(hearth_compile_options); the
@@ -538,6 +546,7 @@ HEARTH_EXPORT void hearth_compile_options_init(hearth_compile_options* options, 
    NULL,                             \
    0,                                \
    HEARTH_KV_AS_IN_FILE,             \
+   0,                                \
    0}
 
 typedef enum hearth_start_state {

@@ -250,6 +250,7 @@ struct CompileOptions {
   // hearth_compile_options.
   std::map<std::string, std::vector<uint32_t>> shapes;
   hearth_kv_layout kvLayout = HEARTH_KV_AS_IN_FILE;
+  std::chrono::nanoseconds longestStep{0};  // 0 = not known: see hearth_compile_options
 };
 
 // A run in flight. Does not own the execution, whose destructor waits for the run. Thread-safe.
@@ -587,6 +588,8 @@ class Model {
       raw_.preparation = options.preparation;
       raw_.tuning = options.tuning;
       raw_.kv_layout = options.kvLayout;
+      raw_.longest_step_ns =
+          options.longestStep.count() == 0 ? 0 : detail::nanoseconds(options.longestStep);
       if (!options.cacheDir.empty()) {
         raw_.cache_dir = options.cacheDir.c_str();
         raw_.cache_token = options.cacheToken.data();

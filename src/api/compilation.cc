@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include "base/helper_thread.h"
 #include "base/sha256.h"
 #include "frontends/tflite/other_shapes.h"
+#include "hal/longest_step.h"
 #include "runtime/cache_explanation.h"
 #include "runtime/compilation.h"
 #include "runtime/device_manager.h"
@@ -195,6 +199,11 @@ Result<CompilationOptions> runtimeOptions(const hearth_compile_options& options)
   made.prepare.maxActivationBytes = options.max_activation_bytes;
   made.prepare.deadline = hearth::api::deadlineAfter(options.timeout_ns);
   made.prepare.driverOptions = storeOptions(options);
+  if (options.longest_step_ns != 0) {
+    constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+    made.prepare.driverOptions[hearth::hal::kLongestStepOption] =
+        std::to_string(std::min(options.longest_step_ns, kMost));
+  }
   return made;
 }
 

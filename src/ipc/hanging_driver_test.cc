@@ -6,11 +6,13 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "hal/cts/device_fixture.h"
 #include "hal/cts/model_builder.h"
+#include "hal/longest_step.h"
 #include "ipc/encoding.h"
 #include "ipc/hosted_device.h"
 #include "ipc/patience.h"
@@ -42,9 +44,9 @@ class HangingDriverTest : public testing::Test {
   }
   ~HangingDriverTest() override { fake_->letGo(); }
 
-  Result<std::shared_ptr<hal::PreparedModel>> prepare(base::Deadline deadline = {}) {
+  Result<std::shared_ptr<hal::PreparedModel>> prepare(const std::string& longestStep = {}) {
     hal::PrepareOptions options;
-    options.deadline = deadline;
+    if (!longestStep.empty()) options.driverOptions[hal::kLongestStepOption] = longestStep;
     return device_->prepareModel(std::make_shared<const graph::Model>(addModel({2})), options, {});
   }
   static base::Deadline soon() { return base::Deadline::after(1000 * kMillisecond); }
@@ -127,6 +129,74 @@ TEST_F(HangingDriverTest, AComputationWithoutProgressIsGivenUpSoonerThanOneThatG
     fake_->tellsProgress = false;
     fake_->ignoresDeadlines = false;
   }
+}
+
+// Its host answers the pulse, too.
+TEST_F(HangingDriverTest, AComputationWithoutADeadlineIsGivenUpAfterTheLongestStepOfItsModel) {
+  const PatienceLimit standstill(internal::standstill, 100 * kMillisecond);
+  const auto prepared = prepare(std::to_string(200 * kMillisecond));
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  auto execution = (*prepared)->createExecution(request());
+  ASSERT_TRUE(execution) << execution.error().toString();
+  for (const int computed : {0, 3}) {
+    for (int i = 0; i < computed; ++i) expectSum(**execution);
+    // One that goes on may take longer.
+    fake_->tellsProgress = true;
+    fake_->hold();
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+      fake_->letGo();
+    });
+    expectSum(**execution);
+    later.join();
+    fake_->tellsProgress = false;
+    fake_->hold();
+    const hal::ExecutionResult hung = (*execution)->compute({});
+    ASSERT_FALSE(hung.status);
+    EXPECT_EQ(hung.status.error().code(), ErrorCode::kDeadObject);
+    EXPECT_THAT(hung.status.error().toString(), HasSubstr("has begun no step"));
+    EXPECT_THAT(out_, Each(0.0f));
+    fake_->letGo();
+    expectSum(**execution);
+  }
+}
+
+TEST_F(HangingDriverTest, AStepMayTakeAsLongAsTheModelSaysBehindADeadline) {
+  const PatienceLimit lateness(internal::lateness, 100 * kMillisecond);
+  const PatienceLimit standstill(internal::standstill, 100 * kMillisecond);
+  const auto prepared = prepare(std::to_string(3'600'000 * kMillisecond));
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  auto execution = (*prepared)->createExecution(request());
+  ASSERT_TRUE(execution) << execution.error().toString();
+  fake_->ignoresDeadlines = true;
+  for (const int computed : {0, 3}) {
+    for (int i = 0; i < computed; ++i) expectSum(**execution);
+    fake_->hold();
+    std::thread later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(700));
+      fake_->letGo();
+    });
+    const hal::ExecutionResult late =
+        (*execution)->compute(base::Deadline::after(50 * kMillisecond));
+    later.join();
+    expectGivenUp(late);
+    EXPECT_THAT(late.status.error().toString(), HasSubstr("has ended long after its deadline"));
+  }
+}
+
+TEST_F(HangingDriverTest, ALongestStepIsANumberOfNanoseconds) {
+  for (const char* const wrong : {"-1", "5s", "9223372036854775808", " 5"}) {
+    const auto refused = prepare(wrong);
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_EQ(refused.error().code(), ErrorCode::kBadData);
+    EXPECT_THAT(refused.error().toString(), HasSubstr(wrong));
+  }
+  // The longest of all reaches the calculation of deadlines, too.
+  const auto prepared = prepare("9223372036854775807");
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  auto execution = (*prepared)->createExecution(request());
+  ASSERT_TRUE(execution) << execution.error().toString();
+  expectSum(**execution);
 }
 
 // The client may use the memory for something else by then.

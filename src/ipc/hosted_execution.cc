@@ -201,8 +201,9 @@ Result<uint64_t> HostedExecution::copyOut(const hal::ExecutionResult& result) co
 
 Patience HostedExecution::patience(const base::Deadline& deadline) const {
   const Session& session = *place_.session;
-  return session.device().isShared || session.isHostOwn() ? session.patience(deadline)
-                                                          : Patience::endless();
+  return session.device().isShared || session.isHostOwn()
+             ? session.patience(deadline, model_->longestStep())
+             : Patience::endless();
 }
 
 Error HostedExecution::abandon(bool hasDeadline) {
@@ -213,8 +214,8 @@ Error HostedExecution::abandon(bool hasDeadline) {
     object_ = 0;
     arena_.reset();
     return Error(ErrorCode::kDeadObject,
-                 base::formatText("The host of the device {} hangs: it has not answered its pulse "
-                                  "for long.",
+                 base::formatText("The host of the device {} hangs: it has not answered its pulse, "
+                                  "or has begun no step, for long.",
                                   name));
   }
   if (place_.session->isHostOwn()) {

@@ -1,13 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/hosted_model.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <limits>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "base/caught.h"
+#include "hal/longest_step.h"
 #include "ipc/hosted_execution.h"
 
 namespace hearth::ipc {
+namespace {
+
+// So that sums with points in time stay in their range.
+constexpr std::chrono::nanoseconds kLongestPatience = std::chrono::days(30);
+
+Result<std::chrono::nanoseconds> longestStepOf(const hal::PrepareOptions& options) {
+  const auto found = options.driverOptions.find(hal::kLongestStepOption);
+  if (found == options.driverOptions.end()) return {};
+  const std::string& text = found->second;
+  const char* const end = text.data() + text.size();
+  int64_t nanoseconds = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, nanoseconds);
+  if (error != std::errc() || stop != end || nanoseconds < 0)
+    return fail(ErrorCode::kBadData, "The option {} is \"{}\", which is no number from 0 to {}.",
+                hal::kLongestStepOption, text, std::numeric_limits<int64_t>::max());
+  return std::min(std::chrono::nanoseconds(nanoseconds), kLongestPatience);
+}
+
+}  // namespace
 
 HostedModel::HostedModel(std::shared_ptr<HostLink> link, ModelSource source)
     : link_(std::move(link)), source_(std::move(source)) {}
@@ -19,6 +44,7 @@ HostedModel::~HostedModel() {
 Result<std::shared_ptr<HostedModel>> HostedModel::prepare(std::shared_ptr<HostLink> link,
                                                           ModelSource source) {
   std::shared_ptr<HostedModel> model(new HostedModel(std::move(link), std::move(source)));
+  HEARTH_ASSIGN(model->longestStep_, longestStepOf(model->source_.options));
   for (int attempt = 0;; ++attempt) {
     HEARTH_ASSIGN(const auto session, model->link_->session());
     auto place = model->prepareOn(session);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -45,6 +46,8 @@ class HostedModel final : public hal::PreparedModel,
   const std::shared_ptr<HostLink>& link() const { return link_; }
   // Null when the model comes from a cache.
   const graph::Model* model() const { return source_.model.get(); }
+  // How long a computation may take for a step, as the options say; 0 when they do not.
+  std::chrono::nanoseconds longestStep() const { return longestStep_; }
 
  private:
   HostedModel(std::shared_ptr<HostLink> link, ModelSource source);
@@ -54,6 +57,7 @@ class HostedModel final : public hal::PreparedModel,
 
   const std::shared_ptr<HostLink> link_;
   ModelSource source_;
+  std::chrono::nanoseconds longestStep_{0};
   mutable base::Mutex mutex_;
   Turn preparing_;
   Place place_;  // guarded by mutex_

@@ -24,11 +24,12 @@ nanoseconds intervalOf(nanoseconds limit) {
 
 }  // namespace
 
-Patience::Patience(base::Deadline deadline, HostPulse* pulse) : deadline_(deadline), pulse_(pulse) {
+Patience::Patience(base::Deadline deadline, HostPulse* pulse, nanoseconds longestStep)
+    : deadline_(deadline), pulse_(pulse), longestStep_(longestStep) {
   if (hasDeadline())
     next_ = deadline;
   else if (pulse != nullptr)
-    next_ = base::Deadline(Clock::now() + intervalOf(valueOf(internal::endlessSilence)));
+    next_ = base::Deadline(Clock::now() + intervalWithoutDeadline());
 }
 
 Patience Patience::until(base::Deadline deadline) {
@@ -37,29 +38,42 @@ Patience Patience::until(base::Deadline deadline) {
   return patience;
 }
 
+nanoseconds Patience::intervalWithoutDeadline() const {
+  const nanoseconds silence = valueOf(internal::endlessSilence);
+  return intervalOf(longestStep_ > nanoseconds(0) ? std::min(silence, longestStep_) : silence);
+}
+
+HostPulse::Beat Patience::look(Clock::time_point now) {
+  const HostPulse::Beat beat = pulse_->look();
+  if (!hasLooked_ || beat.steps != steps_) changed_ = now;
+  hasLooked_ = true;
+  steps_ = beat.steps;
+  return beat;
+}
+
 bool Patience::hasRunOut() {
   if (!hasDeadline() && pulse_ == nullptr) return false;
   const Clock::time_point now = Clock::now();
+  const nanoseconds longestStandstill = std::max(valueOf(internal::standstill), longestStep_);
   if (!hasDeadline()) {
-    const nanoseconds most = valueOf(internal::endlessSilence);
-    next_ = base::Deadline(now + intervalOf(most));
-    return pulse_->look().silence >= most;
+    next_ = base::Deadline(now + intervalWithoutDeadline());
+    const HostPulse::Beat beat = look(now);
+    return beat.silence >= valueOf(internal::endlessSilence) ||
+           (longestStep_ > nanoseconds(0) && now - changed_ >= longestStandstill);
   }
   const auto late = now - deadline_.when();
-  const nanoseconds most = isStrict_ ? nanoseconds(0) : valueOf(internal::lateness);
+  const nanoseconds most =
+      isStrict_ ? nanoseconds(0) : std::max(valueOf(internal::lateness), longestStep_);
   if (late < Clock::duration::zero()) return false;
   if (late >= most) return true;
   if (pulse_ == nullptr) {
     next_ = base::Deadline(now + (most - late));
     return false;
   }
-  const HostPulse::Beat beat = pulse_->look();
-  if (!hasLooked_ || beat.steps != steps_) changed_ = now;
-  hasLooked_ = true;
-  steps_ = beat.steps;
+  const HostPulse::Beat beat = look(now);
   const nanoseconds longestSilence = valueOf(internal::silence);
   next_ = base::Deadline(now + intervalOf(std::min(longestSilence, most)));
-  return beat.silence >= longestSilence || now - changed_ >= valueOf(internal::standstill);
+  return beat.silence >= longestSilence || now - changed_ >= longestStandstill;
 }
 
 bool isTooLate(const base::Deadline& deadline) {

@@ -2,10 +2,11 @@
 // When a call to a host is given up. A driver looks at the deadline between operations, so it may
 // keep to it late; one that is much later hangs, and so does a host that no longer answers its
 // pulse. Without a deadline nobody can tell a long computation from one that hangs, as long as the
-// pulse is answered.
+// pulse is answered, unless the model says how long a step of it takes.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "base/deadline.h"
@@ -24,8 +25,10 @@ inline std::atomic<int64_t> endlessSilence = 30'000'000'000;  // without a deadl
 // How long one call waits. Used by one thread.
 class Patience {
  public:
-  // `pulse`, which must outlive this, is the host's; null where it has none.
-  explicit Patience(base::Deadline deadline, HostPulse* pulse = nullptr);
+  // `pulse`, which must outlive this, is the host's; null where it has none. `longestStep` is how
+  // long the host may take for a step of what is called, at most; 0 when that is not known.
+  explicit Patience(base::Deadline deadline, HostPulse* pulse = nullptr,
+                    std::chrono::nanoseconds longestStep = {});
   // Patience without end, for a host that uses the client's memory and that the client may not end.
   static Patience endless() { return Patience(base::Deadline()); }
   // Ends at `deadline`, whatever the host does.
@@ -40,9 +43,14 @@ class Patience {
   bool hasDeadline() const { return !deadline_.isNever(); }
 
  private:
+  std::chrono::nanoseconds intervalWithoutDeadline() const;
+  // Looks at the host, and notes when it has begun its last step.
+  HostPulse::Beat look(HostPulse::Clock::time_point now);
+
   const base::Deadline deadline_;
   bool isStrict_ = false;
   HostPulse* const pulse_;
+  const std::chrono::nanoseconds longestStep_;
   base::Deadline next_;
   bool hasLooked_ = false;
   // As the host said last, and when it said something else before.

@@ -145,7 +145,8 @@ Result<Frame> Session::call(Outgoing& outgoing, Patience patience) {
     lock.unlock();
     giveUp();
     return fail(ErrorCode::kDeadObject,
-                "The host of the device {} hangs: it has not answered its pulse for long.",
+                "The host of the device {} hangs: it has not answered its pulse, or has begun no "
+                "step, for long.",
                 device_.name);
   }
   hasServed_.store(true, std::memory_order_relaxed);

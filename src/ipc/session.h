@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -56,7 +57,9 @@ class Session {
   Result<Frame> call(Outgoing& outgoing) { return call(outgoing, patience({})); }
 
   // How long to wait for an answer that has this deadline. Of this session, which must outlive it.
-  Patience patience(base::Deadline deadline) const { return Patience(deadline, pulse_.get()); }
+  Patience patience(base::Deadline deadline, std::chrono::nanoseconds longestStep = {}) const {
+    return Patience(deadline, pulse_.get(), longestStep);
+  }
 
   // Tells the host that an object is not needed any more. Does not wait.
   void release(schema::Release::Kind kind, uint64_t object) noexcept;

@@ -24,6 +24,7 @@
 #include "hal/cts/device_fixture.h"
 #include "hal/cts/model_builder.h"
 #include "hal/driver_manifest.h"
+#include "hal/longest_step.h"
 #include "ipc/host_process.h"
 #include "ipc/hosted_device.h"
 #include "ipc/patience.h"
@@ -85,15 +86,19 @@ class VendorHostTest : public testing::Test {
 
   // Prepares and computes (a + b) * a - b. Whatever the vendor's code does, this returns.
   Status use(hal::Device& device) {
-    const auto model = std::make_shared<const graph::Model>(hal::cts::chainModel({4}));
     hal::PrepareOptions options;
     options.deadline = base::Deadline::after(300 * kMillisecond);
+    return use(device, options, 300 * kMillisecond);
+  }
+  // The same with these options, and a time limit of the computation; 0 = none.
+  Status use(hal::Device& device, const hal::PrepareOptions& options, uint64_t limit) {
+    const auto model = std::make_shared<const graph::Model>(hal::cts::chainModel({4}));
     HEARTH_TRY(device.supportedOperations(*model));
     HEARTH_ASSIGN(const auto prepared, device.prepareModel(model, options, {}));
     std::vector<float> a = {1, 2, 3, 4}, b = {1, 1, 2, 2}, out(4);
     const auto result =
         computeOnce(*prepared, {{argumentFor(a), argumentFor(b)}, {argumentFor(out)}},
-                    base::Deadline::after(300 * kMillisecond));
+                    limit == 0 ? base::Deadline() : base::Deadline::after(limit));
     if (!result.status) return result.status;
     EXPECT_THAT(out, testing::ElementsAre(1, 5, 13, 22));
     return {};
@@ -229,6 +234,18 @@ TEST_F(VendorHostTest, HangingAtAnyStageIsEndedByTheClient) {
     ASSERT_FALSE(used);
     EXPECT_TRUE(hal::cts::isMissedDeadline(used.error())) << used.error().toString();
   }
+}
+
+TEST_F(VendorHostTest, HangingWithoutADeadlineIsEndedAfterTheLongestStepOfTheModel) {
+  const PatienceLimit standstill(internal::standstill, 100 * kMillisecond);
+  const auto npu = device("numbers", "hang");
+  ASSERT_NE(npu, nullptr);
+  hal::PrepareOptions options;
+  options.driverOptions[hal::kLongestStepOption] = std::to_string(200 * kMillisecond);
+  const Status used = use(*npu, options, 0);
+  ASSERT_FALSE(used);
+  EXPECT_EQ(used.error().code(), ErrorCode::kDeadObject);
+  EXPECT_THAT(used.error().toString(), testing::HasSubstr("has begun no step"));
 }
 
 }  // namespace

@@ -128,6 +128,11 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
                   "Refuse models that need more for intermediate results (half of the memory); "
                   "K, M and G are understood")
       ->transform(byteCount("--max-activation-bytes"));
+  app->add_option("--longest-step", options->longestStepSeconds,
+                  "How long a driver in another process may take for an operation, or for all of "
+                  "them if it tells no progress: one that takes longer, and 5 seconds at least, "
+                  "hangs (no limit)")
+      ->check(positiveSeconds());
   app->add_option("--timeout", options->timeoutSeconds, "End with exit code 1 after this time")
       ->check(positiveSeconds());
   app->add_flag("--json", options->isJson, "Print one JSON object");

@@ -40,6 +40,7 @@ struct RunOptions {
   std::string cacheDir;  // for compilation caching
   std::string token;     // 64 hexadecimal digits; empty: zeros
   uint64_t maxActivationBytes = 0;
+  double longestStepSeconds = 0;  // 0 = not known
   std::optional<uint64_t> repeat;
   double timeoutSeconds = 0;  // 0 = none
   bool isJson = false;

@@ -126,6 +126,9 @@ Outcome<void> Session::prepare(RunReport* report) {
   else if (!options_.tuning.empty())
     options.tuning = options_.tuning == "on" ? HEARTH_TUNING_ON : HEARTH_TUNING_OFF;
   options.maxActivationBytes = options_.maxActivationBytes;
+  // A year is as good as no limit, and does not leave the range of nanoseconds.
+  options.longestStep = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(std::min(options_.longestStepSeconds, 365.0 * 24 * 3600)));
   options.store = options_.store.path;
   options.cache = cachePolicy(options_.store.mode);
   options.storeBytes = options_.store.maxBytes;

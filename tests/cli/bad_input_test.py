@@ -32,6 +32,8 @@ class UsageTest(CommandTest):
                 ("run", "m.tflite", "--timeout", "0"), ("run", "m.tflite", "--timeout", "nan"),
                 ("run", "m.tflite", "--max-activation-bytes", "0"),
                 ("run", "m.tflite", "--max-activation-bytes", "1Q"),
+                ("run", "m.tflite", "--longest-step", "0"),
+                ("run", "m.tflite", "--longest-step", "x"),
                 ("run", "m.tflite", "--mean", "1,2,3"),
                 ("run", "m.tflite", "--mean", "1,2,3", "--std", "1,0,1"),
                 ("run", "m.tflite", "--mean", "1,2", "--std", "1,1"),

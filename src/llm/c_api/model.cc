@@ -2,7 +2,9 @@
 // The functions of hearth_llm.h about models, text and tokens.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "llm/c_api/handles.h"
@@ -40,6 +42,8 @@ Result<CompileOptions> compileOptionsOf(const hearth_compile_options* given) {
   options.cache = static_cast<hearth_cache_policy>(raw.cache);
   options.maxActivationBytes = raw.max_activation_bytes;
   options.timeout = std::chrono::nanoseconds(raw.timeout_ns);
+  options.longestStep = std::chrono::nanoseconds(static_cast<int64_t>(
+      std::min<uint64_t>(raw.longest_step_ns, std::numeric_limits<int64_t>::max())));
   options.store = stringOf(raw.store);
   options.storeBytes = raw.store_bytes;
   options.weightCache = stringOf(raw.weight_cache);
