@@ -4,7 +4,7 @@
 
     generate.py resnet50     OUT --quant f32|i8 [--resolution 224] [--seed 1]
     generate.py mobilenet_v2 OUT --quant f32|i8 [--resolution 224] [--seed 1]
-    generate.py mlp          OUT --megabytes 400 [--seed 1]
+    generate.py mlp          OUT --megabytes 400 [--any-batch] [--seed 1]
     generate.py gemma_2b|phi_2 OUT --form f32|f16|i8|i4|i4b32 [--layers N] [--composite] [...]
     generate.py text_encoder|unet|image_decoder OUT --form f32|f16|i8 [...]
 
@@ -80,7 +80,8 @@ def build(arguments):
         return DIFFUSION[arguments.kind](arguments.form, isComposite=arguments.composite,
                                          seed=arguments.seed, **sizes)
     if arguments.kind == "mlp":
-        return networks.mlp(arguments.megabytes, seed=arguments.seed)
+        return networks.mlp(arguments.megabytes, seed=arguments.seed,
+                            hasAnyBatch=arguments.any_batch)
     network = {"resnet50": networks.resnet50, "mobilenet_v2": networks.mobilenetV2}[arguments.kind]
     graph = network(resolution=arguments.resolution, seed=arguments.seed)
     if arguments.quant == "i8":
@@ -111,6 +112,8 @@ def parseArguments(words):
         if kind == "mlp":
             command.add_argument("--megabytes", type=_atLeast(1), default=400,
                                  help="size of the weights in MiB, at most about 2000")
+            command.add_argument("--any-batch", action="store_true",
+                                 help="the number of rows is unknown, 1 by default")
         elif kind in LANGUAGE_MODELS or kind in DIFFUSION:
             _addTransformerOptions(command, kind)
         else:

@@ -83,6 +83,7 @@ class Tensor:
     data: Any = None  # ndarray or LazyArray for constants
     quantization: Quantization | BlockQuantization | None = None
     isVariable: bool = False  # keeps its value between inferences
+    hasAnyBatch: bool = False  # the first dimension is unknown; the shape has its default
 
 
 @dataclass

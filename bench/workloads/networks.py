@@ -94,8 +94,9 @@ def _logits(graph, x, classes, seed):
     return graph.fullyConnected("logits", x, weights, np.zeros(classes, np.float32))
 
 
-def mlp(megabytes, features=1024, hidden=4096, classes=10, seed=1):
+def mlp(megabytes, features=1024, hidden=4096, classes=10, seed=1, hasAnyBatch=False):
     """Fully connected float32 layers with `megabytes` * 2**20 bytes of weights, or slightly more.
+    With `hasAnyBatch` the number of rows is unknown, 1 by default.
 
     A weight matrix exists only while it is written.
     """
@@ -115,4 +116,6 @@ def mlp(megabytes, features=1024, hidden=4096, classes=10, seed=1):
     for layer in range(count):
         x = dense(f"dense_{layer}", x, hidden, ACTIVATION_RELU, energy=2)
     graph.outputs = [dense("logits", x, classes, 0, energy=4)]
+    for tensor in graph.tensors:
+        tensor.hasAnyBatch = hasAnyBatch and tensor.data is None
     return graph

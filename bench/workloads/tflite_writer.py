@@ -163,6 +163,8 @@ def _tensor(tensor, buffer):
     }
     if tensor.isVariable:
         fields[schema.TENSOR_IS_VARIABLE] = Scalar("?", True)
+    if tensor.hasAnyBatch:
+        fields[schema.TENSOR_SHAPE_SIGNATURE] = Vector(np.int32, (-1, *tensor.shape[1:]))
     return Table(fields)
 
 

@@ -75,7 +75,7 @@ struct OperationSupport {
   // "xnnpack", "own" or "reference" (the kernel of src/ops); empty when not supported. Set by
   // explainOperations() only.
   std::string kernel;
-  std::string reason;  // one sentence why not; empty when supported
+  std::string reason;  // one sentence why not, or why only by "reference"; else empty
 };
 
 // When a driver prepares a model.

@@ -126,6 +126,26 @@ std::string rangesText(const std::vector<uint64_t>& numbers) {
   return out;
 }
 
+// Why operations run on a slow kernel, each reason once.
+std::string slowText(const Json& signature) {
+  std::vector<std::string> lines;
+  std::map<std::string, std::vector<uint64_t>> operations;
+  for (const Json& operation : signature["operations"])
+    for (const Json& answer : operation["devices"]) {
+      if (!answer["supported"].get<bool>() || text(answer["reason"]).empty()) continue;
+      const std::string line = base::formatText("{} on {}: {}", text(operation["type"]),
+                                                text(answer["device"]), text(answer["reason"]));
+      if (!operations.contains(line)) lines.push_back(line);
+      operations[line].push_back(operation["index"].get<uint64_t>());
+    }
+  std::string all;
+  for (const std::string& line : lines)
+    all += base::formatText("  slow kernel for operation{} {}, {}\n",
+                            operations[line].size() == 1 ? "" : "s", rangesText(operations[line]),
+                            line);
+  return all;
+}
+
 std::string planText(const Json& plan) {
   if (plan.is_null()) return "";
   if (!plan["problem"].is_null())
@@ -217,6 +237,8 @@ std::string describe(const Json& json, const InspectOptions& options) {
     out += "\n" + operationsText(signature, options.isFull);
     const std::string refusals = refusalsText(signature);
     if (!refusals.empty()) out += "\n" + refusals;
+    const std::string slow = slowText(signature);
+    if (!slow.empty()) out += "\n" + slow;
     if (options.hasPlan) out += planText(signature["plan"]);
   }
   for (size_t i = 0; i < json["subgraphs"].size(); ++i) {

@@ -272,17 +272,18 @@ class StoreTest(DataTest):
             self.assertTrue(all(top == tops[0] for top in tops))
 
 
-class MemoryTest(CommandTest):
+class SeveralProcesses(CommandTest):
     """The memory that several processes take together when they start cold at the same time."""
 
     MEGABYTES = 400
+    OPTIONS = ()  # of the generator
 
     def setUp(self):
         super().setUp()
         self.store = self.folder / "store"
         self.own = self.folder / "model.tflite"
         subprocess.run([sys.executable, ROOT / "bench/workloads/generate.py", "mlp", self.own,
-                        "--megabytes", str(self.MEGABYTES)], check=True,
+                        "--megabytes", str(self.MEGABYTES), *self.OPTIONS], check=True,
                        stdout=subprocess.DEVNULL)
 
     def peak(self, count):
@@ -328,6 +329,29 @@ class MemoryTest(CommandTest):
             return 0
         return next((int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")),
                     0)
+
+
+class UnknownBatchMemoryTest(SeveralProcesses):
+    MEGABYTES = 100
+    OPTIONS = ("--any-batch",)
+
+    def testTenProcessesWithAnUnknownBatchTakeTheMemoryOfOne(self):
+        alone, [result] = self.peak(1)
+        self.assertEqual(result["start"]["shapes"], 1)
+        self.assertGreaterEqual(result["start"]["packed_bytes"], self.MEGABYTES << 20)
+        activations = result["memory"]["activation_bytes"] // 1024
+        together, results = self.peak(10)
+        starts = [result["start"] for result in results]
+        self.assertEqual(sorted(start["state"] for start in starts), ["cold"] + ["warm"] * 9)
+        for start in starts:
+            if start["state"] == "warm":
+                self.assertEqual(start["packed_bytes"], 0)
+                self.assertGreaterEqual(start["mapped_bytes"], self.MEGABYTES << 20)
+        self.assertLessEqual(together, 1.3 * alone + 10 * (6 * 1024 + activations),
+                             f"one takes {alone} KiB")
+
+
+class MemoryTest(SeveralProcesses):
 
     def testPackingTakesTheMemoryOfAFewParts(self):
         _, [result] = self.peak(1)

@@ -242,10 +242,7 @@ Result<CpuPreparedModel::NewPlan> CpuPreparedModel::makePlan(const hal::PrepareO
     }
   }
   planned->plan = builder.takePlan();
-  // Later plans are those after a refusal, which names another operation.
-  if (isFirst || !refused.empty())
-    if (const std::string slow = describeSlowOperations(*model_, planned->plan); !slow.empty())
-      base::logInfo("{}", slow);
+  warnOfSlowOperations(slowOperations(*model_, planned->plan));
   HEARTH_TRY(planArena(&planned->plan, options.maxActivationBytes));
   std::shared_ptr<const KernelChoices> choices = recalledChoices(planned->plan);
   const std::lock_guard lock(mutex_);

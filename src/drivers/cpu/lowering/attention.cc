@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/attention_kernel.h"
+#include "drivers/cpu/lowering/declined.h"
 
 namespace hearth::cpu {
 namespace {
@@ -51,7 +52,7 @@ Result<bool> addAttention(PlanBuilder* builder, const Attention& attention) {
        {attention.queries, attention.keys, attention.values, attention.mask, attention.output})
     if (operand != UINT32_MAX &&
         builder->operand(operand).type != graph::OperandType::kTensorFloat32)
-      return false;
+      return builder->decline(kOnlyFloat32);
   const ops::AttentionParameters& p = attention.parameters;
   AttentionLayout layout;
   layout.parameters = p;

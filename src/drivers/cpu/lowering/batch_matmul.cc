@@ -5,6 +5,7 @@
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/lowering/attention_chain.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "ops/batch_matmul.h"
 
 namespace hearth::cpu {
@@ -23,7 +24,7 @@ Result<bool> lowerBatchMatmul(PlanBuilder* builder) {
   HEARTH_ASSIGN(const ops::BatchMatmulParameters p, ops::parseBatchMatmul(builder->context()));
   const graph::Operation& operation = *builder->context().operation;
   if (builder->operand(operation.inputs[0]).type != graph::OperandType::kTensorFloat32)
-    return builder->decline("only float32 has a faster kernel");
+    return builder->decline(kOnlyFloat32);
   if (p.isLeftTransposed) return builder->decline("its left matrices are transposed");
   HEARTH_ASSIGN(const bool isAttention, addAttentionChain(builder, p));
   if (isAttention) return true;

@@ -447,6 +447,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   }
   if (traits.avoidInt8OneRowTail && mayEndInOneRow(g)) return builder->decline(kWrongOnThisCpu);
   if (input.type == OperandType::kTensorQuant16Symm) return addQs16Layer(builder, g, "CONV_2D");
+  if (input.type == OperandType::kTensorFloat16) return builder->decline(kHalf);
   if (isHybrid) return addHybridConvolution(builder, g);
   const graph::Operand& output = builder->operand(g.output);
   if (!LayerScales::areLow(input, builder->operand(g.filter), output))

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "drivers/cpu/kernels/function_kernel.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/microkernels/portable/vector_math.h"
 #include "ops/validation.h"
 #include "threads/parallel_ranges.h"
@@ -127,7 +128,7 @@ template <typename Write>
 Result<bool> addNode(PlanBuilder* builder, Write write) {
   const graph::Operation& operation = *builder->context().operation;
   if (builder->operand(operation.inputs[0]).type != graph::OperandType::kTensorFloat32)
-    return false;
+    return builder->decline(kOnlyFloat32);
   const ValueId source = builder->read(operation.inputs[0]);
   const ValueId destination = builder->write(operation.outputs[0]);
   const uint64_t count = builder->tensor(operation.outputs[0]).elementCount();

@@ -169,6 +169,8 @@ Result<bool> addFullyConnected(PlanBuilder* builder, const FullyConnected& layer
   if (layer.blockScales != UINT32_MAX) return addBlockFullyConnected(builder, layer);
   HEARTH_ASSIGN(const bool isHalf, addF16wLayer(builder, overPixels(layer), "FULLY_CONNECTED"));
   if (isHalf) return true;
+  if (builder->operand(layer.input).type == OperandType::kTensorFloat16)
+    return builder->decline(kHalf);
   if (builder->operand(layer.input).type == OperandType::kTensorQuant16Symm)
     return addQs16Layer(builder, overPixels(layer), "FULLY_CONNECTED");
   if (!hasXnnpackTypes(builder, layer)) return addHybridFullyConnected(builder, layer);

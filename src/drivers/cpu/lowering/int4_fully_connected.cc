@@ -200,7 +200,8 @@ void addInPlace(PlanBuilder* builder, Creation c) {
 }  // namespace
 
 Result<bool> addBlockFullyConnected(PlanBuilder* builder, const FullyConnected& layer) {
-  if (!typesFit(builder, layer)) return false;
+  if (!typesFit(builder, layer))
+    return builder->decline("its inputs are not float32, or its block scales not constant floats");
   Creation c;
   c.layer = layer;
   c.blockSize = layer.inputChannels / builder->tensor(layer.blockScales).dimensions[1];

@@ -10,6 +10,7 @@
 #include "drivers/cpu/kernels/function_kernel.h"
 #include "drivers/cpu/kernels/nchw_to_nhwc_kernel.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/unary_lookup_table.h"
 #include "ops/concatenation.h"
 #include "threads/parallel_ranges.h"
@@ -86,7 +87,8 @@ Result<bool> addConcatenation(PlanBuilder* builder, const std::vector<uint32_t>&
   bool areSame = true;
   for (uint32_t input : inputs)
     areSame = areSame && isSameQuantization(builder->operand(input), operandOut);
-  if (!areSame && !areBytes) return false;
+  if (!areSame && !areBytes)
+    return builder->decline("an input has another type or scale than its output");
   const Dimensions& shape = dimensionsOf(builder, output);
   const uint64_t rows = product(shape, 0, axis);
   const uint64_t stride = product(shape, axis, shape.size()) * element;
@@ -133,7 +135,8 @@ Result<bool> addSplit(PlanBuilder* builder, uint32_t input, const std::vector<ui
   const size_t element = graph::elementSize(operandIn.type);
   if (element == 0) return false;
   for (uint32_t output : outputs)
-    if (!isSameQuantization(builder->operand(output), operandIn)) return false;
+    if (!isSameQuantization(builder->operand(output), operandIn))
+      return builder->decline(kOtherScale);
   const Dimensions& shape = dimensionsOf(builder, input);
   const uint64_t stride = product(shape, axis, shape.size()) * element;
   const ValueId source = builder->read(input);
@@ -340,11 +343,12 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
 Result<bool> addResizeBilinear(PlanBuilder* builder, uint32_t input, uint32_t output,
                                bool alignCorners, bool halfPixelCenters) {
   const graph::Operand& operandIn = builder->operand(input);
-  if (!isSameQuantization(operandIn, builder->operand(output))) return false;
+  if (!isSameQuantization(operandIn, builder->operand(output)))
+    return builder->decline(kOtherScale);
   const OperandType type = operandIn.type;
   if (type != OperandType::kTensorFloat32 && type != OperandType::kTensorQuant8Asymm &&
       type != OperandType::kTensorQuant8AsymmSigned)
-    return false;
+    return builder->decline(kOnlyFloat32Or8Bits);
   const Dimensions in = dimensionsOf(builder, input);
   const Dimensions out = dimensionsOf(builder, output);
   if (in.size() != 4 || product(in, 0, 4) == 0 || product(out, 0, 4) == 0) return false;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "drivers/cpu/kernels/function_kernel.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/unary_lookup_table.h"
 #include "drivers/cpu/microkernels/portable/byte_softmax.h"
 #include "drivers/cpu/microkernels/portable/vector_math.h"
@@ -88,10 +89,12 @@ Result<bool> lowerLogSoftmax(PlanBuilder* builder) {
   const ops::Tensor& tensor = builder->context().inputs[0];
   const graph::Operand& from = *tensor.operand;
   const graph::Operand& to = *builder->context().outputs[0].operand;
-  if (parameters.axis + 1 != tensor.rank() || tensor.elementCount() == 0) return false;
+  if (parameters.axis + 1 != tensor.rank()) return builder->decline(kNotLastAxis);
+  if (tensor.elementCount() == 0) return false;
   const bool isFloat = from.type == graph::OperandType::kTensorFloat32;
   const bool isSigned = from.type == graph::OperandType::kTensorQuant8AsymmSigned;
-  if (!isFloat && !isSigned && from.type != graph::OperandType::kTensorQuant8Asymm) return false;
+  if (!isFloat && !isSigned && from.type != graph::OperandType::kTensorQuant8Asymm)
+    return builder->decline(kOnlyFloat32Or8Bits);
   const float beta = parameters.beta;
   const auto bytes = std::make_shared<Bytes>();
   if (!isFloat) {

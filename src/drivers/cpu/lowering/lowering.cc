@@ -160,7 +160,7 @@ Result<bool> lowerSoftmax(PlanBuilder* builder) {
   if (isSymmetric16(builder)) return lowerShared(builder);
   HEARTH_ASSIGN(const auto parameters, ops::parseSoftmax(builder->context()));
   if (parameters.axis + 1 != builder->context().inputs[0].rank())
-    return builder->decline("its axis is not the last one");
+    return builder->decline(kNotLastAxis);
   HEARTH_ASSIGN(const bool isDone,
                 addSoftmax(builder, inputOf(builder, 0), outputOf(builder), parameters.beta));
   if (isDone) return true;
@@ -293,6 +293,12 @@ Result<bool> lowerArithmeticOrShare(PlanBuilder* builder) {
   return is16 ? lowerShared(builder) : lowerNumbers(builder);
 }
 
+// An operation of numbers that XNNPACK lacks.
+Result<bool> lowerNumbersAlone(PlanBuilder* builder) {
+  HEARTH_ASSIGN(const bool isDone, lowerNumbers(builder));
+  return isDone ? true : builder->decline("only float32 and integers have a faster kernel");
+}
+
 template <Lowering kLowering>
 Result<bool> lowerOrShareNumbers(PlanBuilder* builder) {
   HEARTH_ASSIGN(const bool isDone, kLowering(builder));
@@ -307,7 +313,7 @@ Result<bool> lowerSelecting(PlanBuilder* builder) {
   if (isDone) return true;
   if (!ops::isSameQuantization(builder->operand(inputOf(builder, 0)),
                                builder->operand(outputOf(builder))))
-    return builder->decline("its output has another scale or zero point than its input");
+    return builder->decline(kOtherScale);
   return lowerComparison(builder);
 }
 
@@ -443,9 +449,9 @@ constexpr Entry kLowerings[] = {
     {OperationType::kMean, lowerOrShare<lowerMean>},
     {OperationType::kResizeBilinear, lowerResizeBilinear},
     {OperationType::kScaledDotProductAttention, lowerAttention},
-    {OperationType::kFloorDiv, lowerNumbers},
-    {OperationType::kFloorMod, lowerNumbers},
-    {OperationType::kTruncatedDiv, lowerNumbers},
+    {OperationType::kFloorDiv, lowerNumbersAlone},
+    {OperationType::kFloorMod, lowerNumbersAlone},
+    {OperationType::kTruncatedDiv, lowerNumbersAlone},
     {OperationType::kPow, lowerOrShareNumbers<lowerPow>},
     {OperationType::kAtan2, lowerOrShareNumbers<lowerAtan2>},
     {OperationType::kPrelu, lowerOrTable<lowerPlainBinary<xnn_binary_prelu>>},

@@ -7,6 +7,7 @@
 
 #include "base/vector_dispatch.h"
 #include "drivers/cpu/kernels/function_kernel.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "ops/group_norm.h"
 #include "ops/validation.h"
 #include "threads/parallel_ranges.h"
@@ -209,7 +210,7 @@ void normalizePixels(const GroupNorm& norm, const KernelRun& run, size_t batch) 
 
 Result<bool> lowerRmsNorm(PlanBuilder* builder) {
   const graph::Operation& operation = *builder->context().operation;
-  if (!isFloat(builder, operation.inputs[0])) return false;
+  if (!isFloat(builder, operation.inputs[0])) return builder->decline(kOnlyFloat32);
   HEARTH_ASSIGN(const float epsilon, ops::floatScalar(builder->context(), 2));
   const ops::Tensor& data = builder->tensor(operation.inputs[0]);
   const size_t size = data.dimensions.back();
@@ -239,7 +240,7 @@ Result<bool> lowerRmsNorm(PlanBuilder* builder) {
 
 Result<bool> lowerGroupNorm(PlanBuilder* builder) {
   const graph::Operation& operation = *builder->context().operation;
-  if (!isFloat(builder, operation.inputs[0])) return false;
+  if (!isFloat(builder, operation.inputs[0])) return builder->decline(kOnlyFloat32);
   GroupNorm norm;
   HEARTH_ASSIGN(norm.parameters, ops::parseGroupNorm(builder->context()));
   std::vector<ValueId> inputs = {norm.source = builder->read(operation.inputs[0])};

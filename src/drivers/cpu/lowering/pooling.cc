@@ -92,7 +92,7 @@ Result<bool> addPooling(PlanBuilder* builder, const Pooling& pooling) {
   // Maximum pooling does not rescale.
   if (pooling.isMaximum && !isFloat &&
       (input.scale != output.scale || input.zeroPoint != output.zeroPoint))
-    return builder->decline("its output has another scale or zero point than its input");
+    return builder->decline(kOtherScale);
   if (!activationFits(pooling.activation, output)) return builder->decline(kOneValue);
   if (pooling.filterHeight == 1 && pooling.filterWidth == 1)
     return builder->decline("XNNPACK does not pool windows of one place");

@@ -10,6 +10,7 @@
 
 #include "drivers/cpu/kernels/task_kernel.h"
 #include "drivers/cpu/lowering/convolution_input.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/microkernels/portable/im2col.h"
 #include "drivers/cpu/weights/layer_packing.h"
 #include "ops/quantization.h"
@@ -143,12 +144,17 @@ Result<bool> addQs16Layer(PlanBuilder* builder, const Convolution& convolution, 
   const graph::Operand& filter = builder->operand(g.filter);
   const graph::Operand& output = builder->operand(g.output);
   const size_t inputs = size_t{g.kernelHeight} * g.kernelWidth * g.groupInputChannels;
-  if (input.type != OperandType::kTensorQuant16Symm ||
-      output.type != OperandType::kTensorQuant16Symm || g.isDepthwise || g.groups != 1 ||
-      inputs == 0 || g.groupOutputChannels == 0 || g.batch * g.outputHeight * g.outputWidth == 0 ||
-      !filter.isConstant() || !isSymmetric(filter, g.groupOutputChannels) ||
-      (g.bias != UINT32_MAX && !builder->operand(g.bias).isConstant()))
+  if (inputs == 0 || g.groupOutputChannels == 0 || g.batch * g.outputHeight * g.outputWidth == 0)
     return false;
+  if (input.type != OperandType::kTensorQuant16Symm ||
+      output.type != OperandType::kTensorQuant16Symm)
+    return builder->decline("its output has another type than its input");
+  if (g.isDepthwise || g.groups != 1)
+    return builder->decline("16-bit activations have no faster grouped convolution");
+  if (!filter.isConstant() || (g.bias != UINT32_MAX && !builder->operand(g.bias).isConstant()))
+    return builder->decline(kComputedWeights);
+  if (!isSymmetric(filter, g.groupOutputChannels))
+    return builder->decline("its weights are not 8-bit numbers with a scale for each output");
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
   Creation c;
   c.kind = kind;
@@ -157,7 +163,7 @@ Result<bool> addQs16Layer(PlanBuilder* builder, const Convolution& convolution, 
   product.columns = product.outputStride = g.groupOutputChannels;
   c.layer.factors = factorsOf(input, filter, output, product);
   if (!std::ranges::all_of(c.layer.factors, [](double factor) { return std::isfinite(factor); }))
-    return false;
+    return builder->decline("a ratio of its scales is infinite");
   const ops::QuantizedRange range = ops::quantizedActivationRange(g.activation, output);
   product.lowest = range.lowest;
   product.highest = range.highest;

@@ -117,7 +117,8 @@ void poolLines(const AveragePool& a, size_t begin, size_t end, const T* source, 
 Result<bool> addQuantizedAveragePool(PlanBuilder* builder, const Pooling& pooling) {
   // Keeps sums within 32 bits.
   constexpr uint64_t kMostInputs = uint64_t{1} << 22;
-  if (uint64_t{pooling.filterHeight} * pooling.filterWidth > kMostInputs) return false;
+  if (uint64_t{pooling.filterHeight} * pooling.filterWidth > kMostInputs)
+    return builder->decline("its window has more than 2^22 places");
   const graph::Operand& input = builder->operand(pooling.input);
   const graph::Operand& output = builder->operand(pooling.output);
   AveragePool a;

@@ -7,6 +7,7 @@
 
 #include "base/vector_dispatch.h"
 #include "drivers/cpu/kernels/function_kernel.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/unary_lookup_table.h"
 #include "drivers/cpu/microkernels/portable/byte_softmax.h"
 #include "threads/parallel_ranges.h"
@@ -54,8 +55,9 @@ Result<bool> addQuantizedSoftmax(PlanBuilder* builder, uint32_t input, uint32_t 
   const graph::Operand& from = builder->operand(input);
   const graph::Operand& to = builder->operand(output);
   const bool isSigned = from.type == graph::OperandType::kTensorQuant8AsymmSigned;
+  if (from.type == graph::OperandType::kTensorFloat32) return builder->decline("its beta is not 1");
   if ((!isSigned && from.type != graph::OperandType::kTensorQuant8Asymm) || to.type != from.type)
-    return false;
+    return builder->decline(kOnlyFloat32Or8Bits);
   Softmax softmax;
   for (size_t i = 0; i < softmax.powers.size(); ++i)
     softmax.powers[i] = static_cast<float>(

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "drivers/cpu/kernels/shared_kernel.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "ops/quantized_sequence_lstm.h"
 
 namespace hearth::cpu {
@@ -44,7 +45,8 @@ Result<bool> lowerQuantizedSequenceLstm(PlanBuilder* builder) {
   const ops::OperationContext& context = builder->context();
   for (uint32_t i = 0; i < kInputCount; ++i) {
     const bool varies = i == kInput || i == kOutputState || i == kCellState;
-    if (!varies && context.hasInput(i) && context.inputs[i].data == nullptr) return false;
+    if (!varies && context.hasInput(i) && context.inputs[i].data == nullptr)
+      return builder->decline(kComputedWeights);
   }
   const auto [node, arguments] = builder->addArguments("own", context);
   node.create = [context, arguments = arguments]() -> Result<std::unique_ptr<Kernel>> {

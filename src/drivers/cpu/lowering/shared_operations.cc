@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "drivers/cpu/lowering/declined.h"
 #include "ops/validation.h"
 
 namespace hearth::cpu {
@@ -34,7 +35,9 @@ Result<bool> lowerComparison(PlanBuilder* builder) {
   if (isQuantized8 &&
       ops::isSameQuantization(a, builder->operand(builder->context().operation->inputs[1])))
     return lowerShared(builder);
-  return lowerNumbers(builder);
+  HEARTH_ASSIGN(const bool isDone, lowerNumbers(builder));
+  if (isDone) return true;
+  return builder->decline(a.type == OperandType::kTensorFloat16 ? kHalf : kOtherInputScale);
 }
 
 Result<bool> lowerDynamicUpdateSlice(PlanBuilder* builder) {

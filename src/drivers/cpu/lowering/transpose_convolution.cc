@@ -120,7 +120,7 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
     HEARTH_ASSIGN(const bool isHybrid, addHybridTranspose(builder, c.parameters));
     if (isHybrid) return true;
   }
-  if (!typesFit(c)) return false;
+  if (!typesFit(c)) return builder->decline(kMixedTypes);
   if (!builder->constants().isWeight(operation.inputs[1]) ||
       (hasBias && !builder->constants().isWeight(operation.inputs[2])))
     return builder->decline(kComputedWeights);

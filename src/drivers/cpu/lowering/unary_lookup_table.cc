@@ -139,7 +139,9 @@ Result<bool> lowerByTable(PlanBuilder* builder) {
       output.type() == graph::OperandType::kTensorFloat32 ? 4 : indexBytes(output.type());
   if (bytesIn == 0 || bytesOut == 0 || input.rank() == 0) return false;
   const uint64_t count = input.elementCount();
-  if (count <= uint64_t{1} << (8 * bytesIn) || output.elementCount() != count) return false;
+  if (output.elementCount() != count) return false;
+  if (count <= uint64_t{1} << (8 * bytesIn))
+    return builder->decline("it has no more elements than a table of its results would have");
   for (size_t i = 1; i < context.inputs.size(); ++i) {
     const ops::Tensor& argument = context.inputs[i];
     if (!argument.isPresent) continue;

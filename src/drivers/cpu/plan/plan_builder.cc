@@ -199,12 +199,12 @@ bool PlanBuilder::hasNode(uint32_t operation) const {
 void PlanBuilder::withdraw(const std::vector<uint32_t>& operations) {
   withdrawn_.insert(operations.begin(), operations.end());
   std::erase_if(plan_.nodes, [&](const Node& node) { return isWithdrawn(node.operation); });
-  for (const uint32_t operation : operations) kernels_[operation] = "none";
+  for (const uint32_t operation : operations) kernels_[operation] = {"none", ""};
 }
 
 Status PlanBuilder::lower() {
   if (takenOver_.contains(operation_)) {
-    kernels_[operation_] = "none";
+    kernels_[operation_] = {"none", ""};
     return {};
   }
   const size_t before = plan_.nodes.size();
@@ -230,7 +230,10 @@ Status PlanBuilder::lower() {
     return fail(ErrorCode::kUnsupported, "{} decides at run time what is computed.",
                 context_.describe());
   if (!done) addOperation("reference", context_).whySlow = std::move(declined_);
-  kernels_[operation_] = plan_.nodes.size() == before ? "none" : plan_.nodes.back().kernel;
+  if (plan_.nodes.size() == before)
+    kernels_[operation_] = {"none", ""};
+  else
+    kernels_[operation_] = {plan_.nodes.back().kernel, plan_.nodes.back().whySlow};
   return {};
 }
 

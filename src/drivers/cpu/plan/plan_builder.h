@@ -57,8 +57,13 @@ class PlanBuilder {
   Plan takePlan() { return std::move(plan_); }
   bool asksForTraits() const { return asksForTraits_; }
   PreparedCustoms takeCustoms() { return std::move(customs_); }
-  // By operation: the kind of kernel that runs it (Node::kernel), or "none" without a node.
-  std::vector<std::string> takeKernels() { return std::move(kernels_); }
+  // How an operation is computed.
+  struct OperationKernel {
+    std::string kind;     // Node::kernel, or "none" without a node
+    std::string whySlow;  // Node::whySlow
+  };
+  // By operation.
+  std::vector<OperationKernel> takeKernels() { return std::move(kernels_); }
 
   // The constants of the graph, whose copies the plan's values point into.
   PlanConstants& constants() { return constants_; }
@@ -196,7 +201,7 @@ class PlanBuilder {
 
   Plan plan_;
   PlanConstants constants_;
-  std::vector<std::string> kernels_;
+  std::vector<OperationKernel> kernels_;
   PreparedCustoms customs_;
   std::vector<ops::Tensor> tensors_;               // by operand: inferred shapes
   std::vector<std::optional<ValueId>> valueOf_;    // by operand

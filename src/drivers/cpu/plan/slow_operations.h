@@ -2,15 +2,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "drivers/cpu/plan/plan.h"
 #include "graph/model.h"
 
 namespace hearth::cpu {
 
-// A sentence that names the operations of the main subgraph that run on a shared kernel for want of
-// a fast one, with their types and why (Node::whySlow); the first ones, where there are many. Empty
-// where there is none.
-std::string describeSlowOperations(const graph::Model& model, const Plan& plan);
+// The operations of the main subgraph that run on a shared kernel for want of a fast one, except
+// those on few bytes, a line for each: 'ADD "sum" (TENSOR_FLOAT16 and TENSOR_FLOAT16): float16 has
+// no faster kernel'. Without shapes, so that the lines are equal for all of a model's shapes.
+std::vector<std::string> slowOperations(const graph::Model& model, const Plan& plan);
+
+// Warns of the lines of which this process has not been warned yet. Thread-safe.
+void warnOfSlowOperations(const std::vector<std::string>& lines);
 
 }  // namespace hearth::cpu

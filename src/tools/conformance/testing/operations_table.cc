@@ -121,14 +121,15 @@ class Collector {
     // A model with unknown shapes or branches has no execution graph, so no kernels are known.
     cpu::PlanBuilder builder(model, nullptr, {});
     if (!builder.build()) return;
-    const std::vector<std::string> kernels = builder.takeKernels();
+    const std::vector<cpu::PlanBuilder::OperationKernel> kernels = builder.takeKernels();
     const graph::Subgraph& main = model.main();
     for (size_t i = 0; i < kernels.size(); ++i) {
       if (hasEmptyTensor(builder, main.operations[i])) continue;
       // What depends on constants alone is computed while the model is prepared.
-      if (kernels[i] == "none" && isWeight(builder, main.operations[i])) continue;
+      const std::string& kind = kernels[i].kind;
+      if (kind == "none" && isWeight(builder, main.operations[i])) continue;
       // An operation that only renames memory has no kernel, which is the best implementation.
-      const std::string kernel = kernels[i] == "none" ? "own" : kernels[i];
+      const std::string kernel = kind == "none" ? "own" : kind;
       operations_[main.operations[i].type][kernel].insert(typeOf(main, main.operations[i]));
     }
   }
