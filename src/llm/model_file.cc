@@ -44,16 +44,22 @@ struct Section {
   uint64_t bytes = 0;
 };
 
-Result<std::vector<uint8_t>> readBytes(const std::string& path, uint64_t offset, uint64_t size,
-                                       uint64_t limit) {
-  if (size > limit)
-    return fail(ErrorCode::kBadData, "A section of {} has {} bytes; at most {} are read.", path,
-                size, limit);
-  HEARTH_ASSIGN(const base::Descriptor file, base::Descriptor::open(path, O_RDONLY | O_NONBLOCK));
+Result<base::Descriptor> openToRead(const std::string& path) {
+  return base::Descriptor::open(path, O_RDONLY | O_NONBLOCK);
+}
+
+Status checkSize(const std::string& path, uint64_t size, uint64_t limit) {
+  if (size <= limit) return {};
+  return fail(ErrorCode::kBadData, "A section of {} has {} bytes; at most {} are read.", path, size,
+              limit);
+}
+
+Result<std::vector<uint8_t>> readBytes(const std::string& path, int file, uint64_t offset,
+                                       uint64_t size) {
   std::vector<uint8_t> bytes(size);
   for (uint64_t done = 0; done < size;) {
     const ssize_t got =
-        pread(file.get(), bytes.data() + done, size - done, static_cast<off_t>(offset + done));
+        pread(file, bytes.data() + done, size - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
       return std::unexpected(base::errnoError(errno, base::formatText("read of {}", path)));
@@ -104,13 +110,31 @@ Result<Tokenizer> tokenizerOf(const std::string& path, const Section& section,
                 "The tokenizer of {} is of the type {}, which is not supported; --tokenizer names "
                 "another one in its place.",
                 path, section.type);
-  HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
-                readBytes(path, section.offset, section.bytes, kMaxTokenizerBytes));
-  return tables.tokenizer(section.type, bytes, [&]() -> Result<std::vector<uint8_t>> {
-    if (section.type == "SP_Tokenizer") return Tokenizer::tableOfSentencePiece(bytes);
-    HEARTH_ASSIGN(const std::string json, unpackTokenizer(bytes));
-    return Tokenizer::tableOfJson(json);
-  });
+  HEARTH_TRY(checkSize(path, section.bytes, kMaxTokenizerBytes));
+  HEARTH_ASSIGN(const base::Descriptor file, openToRead(path));
+  return tables.tokenizer(
+      section.type, cache::ContentSource::of(file.get(), section.offset, section.bytes),
+      [&] { return readBytes(path, file.get(), section.offset, section.bytes); },
+      [&](std::span<const uint8_t> bytes) -> Result<std::vector<uint8_t>> {
+        if (section.type == "SP_Tokenizer") return Tokenizer::tableOfSentencePiece(bytes);
+        HEARTH_ASSIGN(const std::string json, unpackTokenizer(bytes));
+        return Tokenizer::tableOfJson(json);
+      });
+}
+
+Result<std::vector<uint8_t>> readMetadata(const std::string& path, const Section& section) {
+  HEARTH_TRY(checkSize(path, section.bytes, kMaxMetadataBytes));
+  HEARTH_ASSIGN(const base::Descriptor file, openToRead(path));
+  return readBytes(path, file.get(), section.offset, section.bytes);
+}
+
+// The table of a `tokenizer.json` or of a model of SentencePiece.
+Result<std::vector<uint8_t>> tableOfFile(std::span<const uint8_t> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  // A model of SentencePiece begins with the size of its first piece, which is short.
+  const bool isJson = begin != std::string_view::npos && text[begin] == '{';
+  return isJson ? Tokenizer::tableOfJson(text) : Tokenizer::tableOfSentencePiece(bytes);
 }
 
 }  // namespace
@@ -136,15 +160,12 @@ Result<Tokenizer> readTokenizerFile(const std::string& path, const TokenizerTabl
   if (stat(path.c_str(), &status) != 0)
     return std::unexpected(base::errnoError(errno, base::formatText("stat of {}", path)));
   if (!S_ISREG(status.st_mode)) return fail(ErrorCode::kBadData, "{} is not a regular file.", path);
-  HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
-                readBytes(path, 0, static_cast<uint64_t>(status.st_size), kMaxTokenizerBytes));
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  // A model of SentencePiece begins with the size of its first piece, which is short.
-  const bool isJson = begin != std::string_view::npos && text[begin] == '{';
-  return tables.tokenizer(isJson ? "json" : "SP_Tokenizer", bytes, [&] {
-    return isJson ? Tokenizer::tableOfJson(text) : Tokenizer::tableOfSentencePiece(bytes);
-  });
+  const auto size = static_cast<uint64_t>(status.st_size);
+  HEARTH_TRY(checkSize(path, size, kMaxTokenizerBytes));
+  HEARTH_ASSIGN(const base::Descriptor file, openToRead(path));
+  return tables.tokenizer(
+      "file", cache::ContentSource::of(file.get(), 0, size),
+      [&] { return readBytes(path, file.get(), 0, size); }, tableOfFile);
 }
 
 Result<ModelFile> readModelFile(const std::string& path, const std::string& tokenizerPath,
@@ -160,18 +181,15 @@ Result<ModelFile> readModelFile(const std::string& path, const std::string& toke
     else if (section.type == "TFLiteModel" && (file.part.empty() || section.name == kDecoderName))
       file.part = section.name;
     if (section.type == "LlmMetadataProto" && !std::exchange(hasMetadata, true)) {
-      HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
-                    readBytes(path, section.offset, section.bytes, kMaxMetadataBytes));
+      HEARTH_ASSIGN(const std::vector<uint8_t> bytes, readMetadata(path, section));
       HEARTH_ASSIGN(file.metadata, readLlmMetadata(bytes));
     }
     if (section.type == "LlmParameters") {
-      HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
-                    readBytes(path, section.offset, section.bytes, kMaxMetadataBytes));
+      HEARTH_ASSIGN(const std::vector<uint8_t> bytes, readMetadata(path, section));
       HEARTH_ASSIGN(file.metadata, readTaskMetadata(bytes));
     }
     if (section.type == "ExecutorMetadataProto") {
-      HEARTH_ASSIGN(const std::vector<uint8_t> bytes,
-                    readBytes(path, section.offset, section.bytes, kMaxMetadataBytes));
+      HEARTH_ASSIGN(const std::vector<uint8_t> bytes, readMetadata(path, section));
       HEARTH_ASSIGN(file.executor, readExecutorMetadata(bytes));
     }
     const bool isTokenizer = section.type.contains("Tokenizer");

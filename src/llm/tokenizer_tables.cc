@@ -5,13 +5,14 @@
 
 #include "base/log.h"
 #include "base/sha256.h"
+#include "cache/identity/content_hash.h"
 #include "llm/weight_store_options.h"
 
 namespace hearth::llm {
 namespace {
 
 // Changes with the form of the tables, and with what is read of a tokenizer's file.
-constexpr std::string_view kTokenizerTableKind = "hearth tokenizer 1";
+constexpr std::string_view kTokenizerTableKind = "hearth tokenizer 2";
 
 cache::StoreResult<std::shared_ptr<const cache::TableStore>> openTables(
     const CompileOptions& options) {
@@ -20,15 +21,13 @@ cache::StoreResult<std::shared_ptr<const cache::TableStore>> openTables(
   return cache::TableStore::open(tables);
 }
 
-cache::TableKey tableKeyOf(std::string_view kind, std::span<const uint8_t> file) {
+cache::TableKey tableKeyOf(std::string_view kind, const base::Sha256Digest& content) {
   base::Sha256 hash;
   hash.update(kTokenizerTableKind.data(), kTokenizerTableKind.size());
   const char* const version = hearth_version();
   hash.update(version, std::strlen(version) + 1);
   hash.update(kind.data(), kind.size());
-  const uint64_t size = file.size();
-  hash.update(&size, sizeof size);
-  hash.update(file.data(), file.size());
+  hash.update(content);
   return {hash.finish()};
 }
 
@@ -48,16 +47,22 @@ Result<Tokenizer> TokenizerTables::stored(const cache::TableKey& key) const {
   return Tokenizer::fromTable({owner->data(), owner->size()}, owner);
 }
 
-Result<Tokenizer> TokenizerTables::tokenizer(
-    std::string_view kind, std::span<const uint8_t> file,
-    const std::function<Result<std::vector<uint8_t>>()>& make) const {
+Result<Tokenizer> TokenizerTables::tokenizer(std::string_view kind,
+                                             const cache::ContentSource& source, const Read& read,
+                                             const Make& make) const {
+  if (store_ != nullptr)
+    if (const auto content = store_->recalledContent(source))
+      if (auto found = stored(tableKeyOf(kind, *content))) return found;
+  HEARTH_ASSIGN(const Bytes file, read());
   cache::TableKey key;
   if (store_ != nullptr) {
-    key = tableKeyOf(kind, file);
+    const base::Sha256Digest content = cache::hashContent(file);
+    store_->rememberContent(source, content);
+    key = tableKeyOf(kind, content);
     if (auto found = stored(key)) return found;
   }
-  HEARTH_ASSIGN(std::vector<uint8_t> table, make());
-  const auto owner = std::make_shared<const std::vector<uint8_t>>(std::move(table));
+  HEARTH_ASSIGN(Bytes table, make(file));
+  const auto owner = std::make_shared<const Bytes>(std::move(table));
   HEARTH_ASSIGN(Tokenizer made, Tokenizer::fromTable(*owner, owner));
   if (store_ == nullptr) return made;
   if (const auto kept = store_->write(key, *owner); !kept) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cache/identity/content_memory.h"
 #include "cache/table/table_store.h"
 #include "hearth/hearth.hpp"
 #include "llm/tokenizer.h"
@@ -28,11 +29,17 @@ class TokenizerTables {
   // The tables in the weight store that the options name; none where it cannot be used.
   static TokenizerTables of(const CompileOptions& options);
 
-  // The tokenizer whose file, of a type that `kind` names, has these bytes: from the store, or from
-  // the table that `make` returns, which is kept. Errors: those of `make` and of
-  // Tokenizer::fromTable().
-  Result<Tokenizer> tokenizer(std::string_view kind, std::span<const uint8_t> file,
-                              const std::function<Result<std::vector<uint8_t>>()>& make) const;
+  using Bytes = std::vector<uint8_t>;
+  // The bytes of a tokenizer's file, or of the section of a model that has it.
+  using Read = std::function<Result<Bytes>()>;
+  // The table of a tokenizer's file.
+  using Make = std::function<Result<Bytes>(std::span<const uint8_t> file)>;
+
+  // The tokenizer whose file, of a type that `kind` names, is `source`: from the store, or from the
+  // table that `make` returns, which is kept. The file is only read where nothing proves that it is
+  // one whose content is known. Errors: those of `read`, `make` and Tokenizer::fromTable().
+  Result<Tokenizer> tokenizer(std::string_view kind, const cache::ContentSource& source,
+                              const Read& read, const Make& make) const;
 
  private:
   Result<Tokenizer> stored(const cache::TableKey& key) const;

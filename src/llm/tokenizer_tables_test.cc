@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "llm/tokenizer_tables.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "base/descriptor.h"
+#include "cache/object/file_facts.h"
 #include "llm/testing/piece_model_writer.h"
 #include "llm/testing/small_tokenizer.h"
 
@@ -28,15 +34,33 @@ class TokenizerTablesTest : public ::testing::Test {
   std::vector<int32_t> encode(const std::string& json) {
     CompileOptions options;
     options.store = folder_;
-    const std::span file(reinterpret_cast<const uint8_t*>(json.data()), json.size());
-    const auto tokenizer = TokenizerTables::of(options).tokenizer("json", file, [&] {
-      ++made_;
-      return Tokenizer::tableOfJson(json);
-    });
+    const auto tokenizer = open(TokenizerTables::of(options), json);
     EXPECT_TRUE(tokenizer) << tokenizer.error().toString();
     return tokenizer ? *tokenizer->encode("hello", SpecialTokens::kAreText)
                      : std::vector<int32_t>();
   }
+  // A tokenizer of a file that has just been written, so that it proves nothing.
+  Result<Tokenizer> open(const TokenizerTables& tables, const std::string& json) {
+    std::ofstream(file()) << json;
+    return openFile(tables);
+  }
+  Result<Tokenizer> openFile(const TokenizerTables& tables) {
+    const auto opened = base::Descriptor::open(file(), O_RDONLY);
+    const uint64_t size = std::filesystem::file_size(file());
+    return tables.tokenizer(
+        "json", cache::ContentSource::of(opened->get(), 0, size),
+        [&]() -> Result<std::vector<uint8_t>> {
+          ++read_;
+          std::ifstream stream(file(), std::ios::binary);
+          return std::vector<uint8_t>(std::istreambuf_iterator<char>(stream), {});
+        },
+        [&](std::span<const uint8_t> bytes) {
+          ++made_;
+          return Tokenizer::tableOfJson(
+              {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+        });
+  }
+  std::filesystem::path file() const { return folder_ / "tokenizer.json"; }
   std::filesystem::path onlyTable() const {
     const std::filesystem::directory_iterator tables(folder_ / "tables");
     EXPECT_EQ(std::distance(std::filesystem::begin(tables), std::filesystem::end(tables)), 1);
@@ -45,6 +69,7 @@ class TokenizerTablesTest : public ::testing::Test {
 
   const std::vector<int32_t> hello_ = {SmallTokens::kHello};
   std::filesystem::path folder_;
+  int read_ = 0;
   int made_ = 0;
 };
 
@@ -68,16 +93,35 @@ TEST_F(TokenizerTablesTest, ADamagedTableIsMadeAgain) {
   EXPECT_EQ(onlyTable(), table);
 }
 
+// A file whose last change lies some time back.
+TEST_F(TokenizerTablesTest, AKnownFileIsNotRead) {
+  CompileOptions options;
+  options.store = folder_;
+  ASSERT_TRUE(open(TokenizerTables::of(options), smallTokenizerJson()));
+  const auto opened = base::Descriptor::open(file(), O_RDONLY);
+  const auto identity = cache::FileIdentity::of(opened->get());
+  ASSERT_TRUE(identity);
+  if (identity->proof == cache::ChangeProof::kNone) GTEST_SKIP() << "time stamps prove nothing";
+  // The clock of files moves in steps of some milliseconds.
+  std::this_thread::sleep_for(std::chrono::nanoseconds(cache::racyWindow(identity->proof)) +
+                              std::chrono::milliseconds(50));
+  ASSERT_TRUE(openFile(TokenizerTables::of(options)));
+  EXPECT_EQ(read_, 2);
+  ASSERT_TRUE(openFile(TokenizerTables::of(options)));
+  EXPECT_EQ(read_, 2);
+  EXPECT_EQ(made_, 1);
+  // A change does not go unnoticed.
+  ASSERT_TRUE(open(TokenizerTables::of(options), smallTokenizerJson() + " "));
+  EXPECT_EQ(read_, 3);
+  EXPECT_EQ(made_, 2);
+}
+
 TEST_F(TokenizerTablesTest, WithoutAStoreEachIsMadeAnew) {
   CompileOptions options;
   options.store = folder_;
   options.cache = HEARTH_CACHE_OFF;
-  const std::string json = smallTokenizerJson();
   for (const TokenizerTables& tables : {TokenizerTables(), TokenizerTables::of(options)})
-    EXPECT_TRUE(tables.tokenizer("json", {}, [&] {
-      ++made_;
-      return Tokenizer::tableOfJson(json);
-    }));
+    EXPECT_TRUE(open(tables, smallTokenizerJson()));
   EXPECT_EQ(made_, 2);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "tables"));
 }

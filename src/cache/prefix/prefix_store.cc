@@ -15,6 +15,7 @@
 #include "cache/object/boot_id.h"
 #include "cache/object/file_use.h"
 #include "cache/object/object_file.h"
+#include "cache/segment/checked_payload.h"
 #include "cache/segment/segment_file.h"
 
 namespace hearth::cache {
@@ -38,15 +39,6 @@ std::vector<PrefixKey> keysIn(int folder) {
   for (const std::string& name : namesIn(folder, kSuffix))
     if (const auto key = PrefixKey::fromHex(name)) keys.push_back(*key);
   return keys;
-}
-
-// What the store remembers of a file whose payload was right during this boot.
-base::Sha256Digest rightInThisBoot(const SegmentInfo& info) {
-  const BootId boot = currentBootId();
-  base::Sha256 hash;
-  hash.update(&boot, sizeof boot);
-  hash.update(info.blocks.data(), info.blocks.size() * sizeof info.blocks[0]);
-  return hash.finish();
 }
 
 StoreResult<PrefixBlock> headOf(int fd, uint64_t size, const PrefixKey& key) {
@@ -104,15 +96,7 @@ StoreResult<memory::Mapping> PrefixStore::mapBlock(const ObjectFile& file, const
   if (info.payloadSize < kPrefixHeadBytes || info.payloadSize - kPrefixHeadBytes != size)
     return storeFail(StoreReason::kCorrupt, "The stored prefix {} has {} bytes, not {}.", key.hex(),
                      info.payloadSize, size + kPrefixHeadBytes);
-  const ContentSource source = ContentSource::of(fd, 0, info.payloadSize);
-  // What follows the payload is longer than what must be readable behind it.
-  auto block = memory::Mapping::insideFile(fd, 0, static_cast<size_t>(info.payloadSize));
-  if (!block) return storeFail(StoreReason::kIoError, "{}", block.error().message());
-  const base::Sha256Digest right = rightInThisBoot(info);
-  if (recalledHash(source, identities_.get()) == right) return *std::move(block);
-  HEARTH_TRY(checkSegmentPayload({block->data(), block->size()}, info, 0, {}));
-  rememberHash(source, right, *identities_);
-  return *std::move(block);
+  return mapCheckedPayload(fd, info, identities_.get());
 }
 
 StoreResult<PrefixStore::Found> PrefixStore::read(const PrefixKey& key, size_t size) const {

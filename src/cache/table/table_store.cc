@@ -11,6 +11,7 @@
 #include "cache/object/boot_id.h"
 #include "cache/object/file_use.h"
 #include "cache/object/object_file.h"
+#include "cache/segment/checked_payload.h"
 #include "cache/segment/segment_file.h"
 
 namespace hearth::cache {
@@ -23,16 +24,13 @@ std::string tableName(std::string_view key) {
   return std::string(key) + std::string(kTableSuffix);
 }
 
-StoreResult<TableStore::Table> mapTable(const ObjectFile& file, const TableKey& key) {
+StoreResult<TableStore::Table> mapTable(const ObjectFile& file, const TableKey& key,
+                                        ContentMemory* memory) {
   const int fd = file.descriptor.get();
   // Tables are segment files, whose keys need not be those of their content.
   HEARTH_ASSIGN(const SegmentInfo info,
                 readSegmentInfo(fd, file.generation.size, SegmentKey{key.bytes}));
-  // What follows the payload is longer than what must be readable behind it.
-  auto table = memory::Mapping::insideFile(fd, 0, static_cast<size_t>(info.payloadSize));
-  if (!table) return storeFail(StoreReason::kIoError, "{}", table.error().message());
-  HEARTH_TRY(checkSegmentPayload({table->data(), table->size()}, info, 0, {}));
-  return *std::move(table);
+  return mapCheckedPayload(fd, info, memory);
 }
 
 }  // namespace
@@ -56,12 +54,14 @@ StoreResult<std::shared_ptr<const TableStore>> TableStore::open(const TableStore
                 StoreFolder::open(options.path, isWritten ? StoreFolder::Access::kWrite
                                                           : StoreFolder::Access::kRead));
   HEARTH_ASSIGN(store->tables_, openFolder(store->folder_->root(), kTables, isWritten));
+  store->identities_ =
+      std::make_unique<IdentityTable>(store->folder_->root(), store->folder_->path(), isWritten);
   return store;
 }
 
 StoreResult<TableStore::Table> TableStore::read(const TableKey& key) const {
   HEARTH_ASSIGN(const ObjectFile file, openObject(tables_.get(), tableName(key.hex())));
-  auto table = mapTable(file, key);
+  auto table = mapTable(file, key, identities_.get());
   if (!table) {
     base::logInfo("A stored table is not used. {}", table.error().message);
     if (isWritten() && table.error().reason == StoreReason::kCorrupt)

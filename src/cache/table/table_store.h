@@ -4,11 +4,15 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "base/descriptor.h"
 #include "base/result.h"
+#include "base/sha256.h"
+#include "cache/identity/content_memory.h"
+#include "cache/identity/identity_table.h"
 #include "cache/object/store_failure.h"
 #include "cache/object/store_folder.h"
 #include "cache/object/store_key.h"
@@ -46,8 +50,10 @@ class TableStore {
   // read-only.
   static StoreResult<std::shared_ptr<const TableStore>> open(const TableStoreOptions& options);
 
-  // Maps a table and checks every byte. A file that is not what was written is removed. The mapping
-  // stays valid when the file is removed. Errors: kAbsent, kCorrupt, kForeign, kIoError.
+  // Maps a table. Every byte is compared with its digest, unless that was done during this boot and
+  // the file proves that it has not changed since. A file that is not what was written is removed.
+  // The mapping stays valid when the file is removed. Errors: kAbsent, kCorrupt, kForeign,
+  // kIoError.
   StoreResult<Table> read(const TableKey& key) const;
 
   // Keeps a table that is not empty, in place of one with the same key, and then removes what
@@ -58,6 +64,16 @@ class TableStore {
   // Removes a table whose bytes are right but do not serve; best effort. What is mapped stays.
   void remove(const TableKey& key) const;
 
+  // The digest of a file's content that rememberContent() was told, if the file proves that it has
+  // not changed since.
+  std::optional<base::Sha256Digest> recalledContent(const ContentSource& source) const {
+    return recalledHash(source, identities_.get());
+  }
+  // `digest`: hashContent() of the bytes, read since `source` was made.
+  void rememberContent(const ContentSource& source, const base::Sha256Digest& digest) const {
+    rememberHash(source, digest, *identities_);
+  }
+
  private:
   explicit TableStore(TableStoreOptions options) : options_(std::move(options)) {}
   bool isWritten() const { return options_.mode != StoreMode::kReadOnly; }
@@ -66,6 +82,7 @@ class TableStore {
   const TableStoreOptions options_;
   std::shared_ptr<const StoreFolder> folder_;
   base::Descriptor tables_;
+  std::unique_ptr<IdentityTable> identities_;
 };
 
 }  // namespace hearth::cache
