@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hearth's LiteRT delegate in Hearth's own TensorFlow Lite C library: what the delegate takes through the
-library's context gives what the library gives without it, to the last bit."""
+library's context gives what the library gives without it, to the last bit except in loops."""
 
 import json
 import os
@@ -15,6 +15,10 @@ BUILD = ROOT / "build" / "release" / "lib"
 STORED = ROOT / "tests" / "compatibility" / "models"
 DATA = os.environ.get("HEARTH_TEST_DATA")
 SESSION = pathlib.Path(__file__).with_name("c_library_session.py")
+# Loops over float32 numbers. As TensorFlow Lite does, the library offers condition and body of a loop to a delegate
+# by themselves. Without a delegate the loop is planned as a whole, and some sums are added in another order.
+LOOPS = {"gru-of-any-length-dynamic", "lstm-loop-float32"}
+ROUNDING = 1e-5
 # The first needs an operator that no program here brings along; an input of the second is a size, which random
 # numbers are not.
 LEFT_OUT = {"audio_preprocessor_int8", "resize-bilinear-to-a-value-s-size-float32"}
@@ -28,7 +32,7 @@ def models():
 
 
 def run(paths, delegate):
-    """By model: the digests of the outputs of some runs, or why there are none; and the log."""
+    """By model: the outputs of some runs, or why there are none; and the log."""
     job = {"library": str(BUILD / "libtensorflowlite_c.so"),
            "delegate": str(BUILD / "libhearth_delegate.so") if delegate else None,
            "models": [str(path) for path in paths]}
@@ -41,6 +45,13 @@ def run(paths, delegate):
 
 
 class CLibraryTest(unittest.TestCase):
+    def assertClose(self, outputs, expected):
+        """For lists of numbers."""
+        self.assertEqual([len(numbers) for numbers in outputs], [len(numbers) for numbers in expected])
+        for numbers, rights in zip(outputs, expected, strict=True):
+            for number, right in zip(numbers, rights, strict=True):
+                self.assertLess(abs(number - right), ROUNDING * max(1, abs(right)))
+
     def testResultsAreThoseWithoutTheDelegate(self):
         paths = models()
         without, _ = run(paths, False)
@@ -48,9 +59,13 @@ class CLibraryTest(unittest.TestCase):
         for path in paths:
             with self.subTest(path.stem):
                 self.assertIsInstance(without[str(path)], list, without[str(path)])
-                self.assertEqual(withIt[str(path)], without[str(path)])
+                if path.stem in LOOPS:
+                    self.assertClose(withIt[str(path)], without[str(path)])
+                else:
+                    self.assertEqual(withIt[str(path)], without[str(path)])
         taken = [int(count) for count in re.findall(r"Hearth runs (\d+) of \d+ nodes of a graph", log)]
-        self.assertEqual(len(taken), len(paths))
+        # The subgraphs that a model calls are graphs, too.
+        self.assertGreaterEqual(len(taken), len(paths))
         self.assertGreater(sum(count > 0 for count in taken), len(paths) * 0.8)
 
 
