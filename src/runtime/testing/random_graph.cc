@@ -12,7 +12,7 @@ namespace {
 // Each function adds an operation if the graph has inputs for it.
 class Generator : LayerMaker {
  public:
-  explicit Generator(uint64_t seed) : LayerMaker(seed) {
+  Generator(uint64_t seed, double headroom) : LayerMaker(seed, headroom) {
     const size_t inputs = 2 + random_() % 3;
     for (size_t i = 0; i < inputs; ++i) addInput(anyType(), anyShape());
   }
@@ -589,8 +589,8 @@ class Generator : LayerMaker {
 }  // namespace
 }  // namespace random_graph
 
-RandomGraph makeRandomGraph(uint64_t seed, size_t operations) {
-  return random_graph::Generator(seed).make(operations);
+RandomGraph makeRandomGraph(uint64_t seed, size_t operations, double headroom) {
+  return random_graph::Generator(seed, headroom).make(operations);
 }
 
 }  // namespace hearth::runtime

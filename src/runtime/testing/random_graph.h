@@ -21,6 +21,8 @@ struct RandomGraph {
   // By output: the largest error of a real number, compared with `outputs`. Integers and truth
   // values are exact.
   std::vector<double> tolerances;
+  // By operand of the main subgraph: the greatest absolute value up to which the tolerances hold.
+  std::vector<double> limits;
 };
 
 // Makes a graph of `operations` operations over all operand types. The same arguments give the same
@@ -29,6 +31,8 @@ struct RandomGraph {
 // Tolerances follow the values through the graph: each operation multiplies the error of its inputs
 // by its steepness and adds its own rounding. Operations with jumps (comparisons, rounding to
 // integers, the index of the greatest) get exact inputs only.
-RandomGraph makeRandomGraph(uint64_t seed, size_t operations);
+//
+// `headroom`, 1 or more, makes them hold for values so many times as great, too.
+RandomGraph makeRandomGraph(uint64_t seed, size_t operations, double headroom = 1);
 
 }  // namespace hearth::runtime

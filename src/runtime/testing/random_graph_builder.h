@@ -39,7 +39,7 @@ inline constexpr auto kInt64 = OperandType::kTensorInt64;
 struct Value {
   std::vector<uint8_t> bytes;
   double error = 0;     // largest error of another correct implementation
-  double greatest = 0;  // greatest absolute value
+  double greatest = 0;  // greatest absolute value, with headroom
 };
 
 // Type and quantisation of a result.
@@ -66,7 +66,9 @@ inline bool isInteger(OperandType type) {
 // Collects a model. Used by one thread.
 class GraphBuilder {
  protected:
-  explicit GraphBuilder(uint64_t seed) : random_(seed) { model_.subgraphs.resize(1); }
+  GraphBuilder(uint64_t seed, double headroom) : random_(seed), headroom_(headroom) {
+    model_.subgraphs.resize(1);
+  }
 
   graph::Subgraph& main() { return model_.main(); }
   graph::Operand& operand(uint32_t index) { return main().operands[index]; }
@@ -142,7 +144,7 @@ class GraphBuilder {
     Value value;
     value.bytes = std::move(bytes);
     values_.push_back(std::move(value));
-    values_.back().greatest = greatestOf(index);
+    values_.back().greatest = headroom_ * greatestOf(index);
     return index;
   }
   graph::Operand shaped(Form form, Dimensions dimensions) {
@@ -216,7 +218,9 @@ class GraphBuilder {
     return pick([&](uint32_t i) { return isReal(type(i)) && isTelling(i); });
   }
   // Whether the error is small enough for a comparison to detect faults.
-  bool isTelling(uint32_t index) { return values_[index].error <= 0.05 * values_[index].greatest; }
+  bool isTelling(uint32_t index) {
+    return headroom_ * values_[index].error <= 0.05 * values_[index].greatest;
+  }
   bool isExact(uint32_t index) { return values_[index].error == 0; }
 
   // How large the error of an operation's output may be.
@@ -275,8 +279,8 @@ class GraphBuilder {
       const double greatest = greatestOf(output);
       // Excludes infinities and numbers beyond float16.
       if (!(greatest < 1000)) return giveUp();
-      values_[output].greatest = greatest;
-      values_[output].error = errorOf(forms[i], rule, greatest);
+      values_[output].greatest = headroom_ * greatest;
+      values_[output].error = errorOf(forms[i], rule, headroom_ * greatest);
     }
     tensors_.insert(tensors_.end(), operation.outputs.begin(), operation.outputs.end());
     main().operations.push_back(std::move(operation));
@@ -336,11 +340,13 @@ class GraphBuilder {
         made.tolerances.push_back(values_[output].error);
       }
     for (const uint32_t input : main().inputs) made.inputs.push_back(values_[input].bytes);
+    for (const Value& value : values_) made.limits.push_back(value.greatest);
     made.model = std::make_shared<graph::Model>(std::move(model_));
     return made;
   }
 
   std::mt19937_64 random_;
+  const double headroom_;
   graph::Model model_;
   std::vector<Value> values_;      // by operand
   std::vector<uint32_t> tensors_;  // inputs and results
