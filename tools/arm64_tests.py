@@ -2,7 +2,9 @@
 """Which tests of the arm64 build run under qemu-user, and as which processors."""
 
 import os
+import pathlib
 
+import checkout
 import test_runs
 
 SETUP = "tools/dev/cross_root.sh"
@@ -15,6 +17,8 @@ PROCESSORS = ("cortex-a53", "cortex-a76", "neoverse-v1")
 # Programs whose cases run kernels are run as each processor, the others as the first.
 OF_KERNELS = ("private_xnnpack_test",)
 OTHERS = ("base_test", "cache_test", "graph_test", "memory_test", "threads_test")
+# What the tests in Python need: tests/arm64/*_test.py, which start qemu-user themselves.
+COMMAND = "hearth_tool"
 
 # Of these programs only the cases of a GoogleTest filter run: of the store those with crash points, bundles
 # and contents. Others change to another user, whom the namespace of emulate.sh does not have.
@@ -29,8 +33,13 @@ SLOW = {
 
 
 def programs():
-    """The targets to build."""
+    """The test programs."""
     return [*OF_KERNELS, *OTHERS]
+
+
+def targets():
+    """The targets to build."""
+    return [*programs(), COMMAND]
 
 
 def testsAs(processor, everything):
@@ -61,4 +70,11 @@ def run(everything, limit=test_runs.UNLIMITED):
     for processor in PROCESSORS:
         cases += test_runs.runCtest("arm64", testsAs(processor, everything), limit=limit, launcher=LAUNCHER,
                                     variables={"QEMU_CPU": processor}, title=f"arm64 {processor}")
+    cases += test_runs.runPythonFiles(pythonTests(), limit=limit)
     return cases
+
+
+def pythonTests():
+    """Tests of the command for ARM64 beside the one for this machine."""
+    return [path for path in checkout.files()
+            if path.parent == checkout.ROOT / "tests" / "arm64" and path.name.endswith("_test.py")]

@@ -24,7 +24,13 @@ class RunTest(unittest.TestCase):
             runs.append((variables["QEMU_CPU"], only))
             return test_runs.Cases(passed=1)
 
+        def runPythonFiles(paths, limit):
+            self.assertIn("packing_test.py", {path.name for path in paths})
+            self.assertTrue(set(paths).isdisjoint(test_runs.pythonTests()))
+            return test_runs.Cases(passed=1)
+
         with (unittest.mock.patch.object(test_runs, "runCtest", runCtest),
+              unittest.mock.patch.object(test_runs, "runPythonFiles", runPythonFiles),
               contextlib.redirect_stdout(io.StringIO()) as printed):
             cases = arm64_tests.run(everything)
         return cases, printed.getvalue(), runs
@@ -38,7 +44,7 @@ class RunTest(unittest.TestCase):
 
     def testSlowCasesAreSkippedWithTheirReasons(self):
         cases, printed, runs = self.runs(False)
-        self.assertEqual((cases.passed, cases.skipped), (len(arm64_tests.PROCESSORS), 2))
+        self.assertEqual((cases.passed, cases.skipped), (len(arm64_tests.PROCESSORS) + 1, 2))
         self.assertIn("graph_test A.b: it is slow\n", printed)
         self.assertEqual(runs[0][1]["graph_test"], "*-A.b:C.*")
         self.assertEqual(runs[0][1]["base_test"], "*")

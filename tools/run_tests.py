@@ -114,7 +114,8 @@ def runArm64(report, arguments, limit):
             cases.addFailure("the build for ARM64 cannot be tested here")
         print(obstacle)
         report.phase("tests, arm64", lambda: cases)
-    elif report.phase("build arm64", lambda: build("arm64", limit, *arm64_tests.programs())):
+    elif (report.phase("build release", lambda: build("release", limit, arm64_tests.COMMAND)) and
+          report.phase("build arm64", lambda: build("arm64", limit, *arm64_tests.targets()))):
         everything = arguments.long or (arguments.all and arguments.arch is not None)
         report.phase("tests, arm64", lambda: arm64_tests.run(everything, limit))
 

@@ -249,7 +249,9 @@ def runCtest(preset, only=None, without=(), limit=UNLIMITED, launcher=(), variab
 
 
 def pythonTests():
-    return [path for path in checkout.files() if path.name.endswith("_test.py")]
+    """All but those of arm64_tests.py."""
+    return [path for path in checkout.files()
+            if path.name.endswith("_test.py") and path.parent.name != "arm64"]
 
 
 def runPythonFile(path, timeout, folder, limit):
@@ -285,10 +287,14 @@ def runPythonFile(path, timeout, folder, limit):
 
 
 def runPython(longMode, limit=UNLIMITED):
-    """Runs each *_test.py of the checkout, as many at once as there are CPUs. What builds packages takes
-    longest and begins first."""
-    cases = Cases()
+    """Runs each *_test.py of the checkout. What builds packages takes longest and begins first."""
     paths = sorted(pythonTests(), key=lambda path: path.parent.name != "packages")
+    return runPythonFiles(paths, longMode, limit)
+
+
+def runPythonFiles(paths, longMode=False, limit=UNLIMITED):
+    """Runs files with tests, as many at once as there are CPUs."""
+    cases = Cases()
     with (tempfile.TemporaryDirectory(prefix="hearth-tests-") as folder,
           concurrent.futures.ThreadPoolExecutor(CPUS) as pool):
         runs = pool.map(
