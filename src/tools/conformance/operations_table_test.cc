@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "drivers/cpu/microkernels/x86/instruction_sets.h"
+#include "drivers/cpu/platform/processor_features.h"
 #include "ops/operation.h"
 
 namespace hearth::conformance {
@@ -70,7 +71,7 @@ constexpr char kOtherCpu[] = "The page is of a CPU with AVX-512 VNNI and without
 
 // With AMX, kernels of XNNPACK run what kernels of ours run elsewhere.
 bool isCpuOfThePage() {
-  return cpu::hasAvx512Vnni() && __builtin_cpu_supports("amx-int8") == 0;
+  return cpu::hasAvx512Vnni() && !std::ranges::contains(cpu::cpuFeatures(), "amx-int8");
 }
 
 class OperationsTableTest : public testing::Test {

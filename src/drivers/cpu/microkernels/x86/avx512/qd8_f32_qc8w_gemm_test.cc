@@ -193,6 +193,7 @@ INSTANTIATE_TEST_SUITE_P(
                     // Blocks of all sizes.
                     Shape{17, 200, 130}, Shape{100, 2304, 256}, Shape{128, 4096, 65, -2.0f}));
 
+#if defined(__x86_64__)
 // Where XNNPACK has no kernels for matrix instructions, it packs as the products read.
 TEST(PackedPanelsTest, AreThoseOfTheProducts) {
   if (__builtin_cpu_supports("amx-int8")) GTEST_SKIP() << "XNNPACK packs for AMX.";
@@ -201,6 +202,7 @@ TEST(PackedPanelsTest, AreThoseOfTheProducts) {
   EXPECT_EQ(hasQs8Gemm(), hasAvx512Vnni());
   EXPECT_EQ(hasQd8Gemm(), cpuHasQd8Gemm());
 }
+#endif
 
 }  // namespace
 }  // namespace hearth::cpu
