@@ -6,8 +6,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,9 +19,9 @@
 
 #include "base/caught.h"
 #include "base/log.h"
+#include "base/unix_socket.h"
 #include "ipc/encoding.h"
 #include "ipc/frame.h"
-#include "ipc/host_process.h"
 #include "ipc/served_client.h"
 #include "ipc/shared_models.h"
 
@@ -212,21 +210,7 @@ void shareMallocArenas() {
 }
 
 Result<base::Descriptor> listenAt(const std::string& path) {
-  sockaddr_un address{};
-  HEARTH_ASSIGN(const socklen_t size, socketAddress(path, &address));
-  base::Descriptor listening(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!listening.valid()) return std::unexpected(base::errnoError(errno, "Making a socket"));
-  struct stat status;
-  if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
-    const base::Descriptor probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0)
-      return fail(ErrorCode::kBadState, "Another host listens on {}.", path);
-    if (errno == ECONNREFUSED) static_cast<void>(::unlink(path.c_str()));
-  }
-  if (::bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-      ::listen(listening.get(), kBacklog) != 0)
-    return std::unexpected(base::errnoError(errno, "Listening on " + path));
-  return listening;
+  return base::listenAt(path, {.type = SOCK_SEQPACKET, .backlog = kBacklog});
 }
 
 }  // namespace hearth::ipc

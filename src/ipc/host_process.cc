@@ -6,19 +6,19 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include "base/env.h"
 #include "base/format.h"
+#include "base/unix_socket.h"
 
 namespace hearth::ipc {
 namespace {
@@ -168,19 +168,9 @@ void endProcess(const base::Descriptor& handle) {
     waitForEnd(handle, -1);
 }
 
-Result<socklen_t> socketAddress(const std::string& path, sockaddr_un* address) {
-  if (path.empty() || path.size() >= sizeof address->sun_path || path.contains('\0'))
-    return fail(ErrorCode::kBadData, "The path of a socket has {} bytes, not 1 to {}.", path.size(),
-                sizeof address->sun_path - 1);
-  *address = {};
-  address->sun_family = AF_UNIX;
-  std::memcpy(address->sun_path, path.data(), path.size());
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
-}
-
 Result<base::Descriptor> joinHost(const std::string& path) {
   sockaddr_un address{};
-  HEARTH_ASSIGN(const socklen_t size, socketAddress(path, &address));
+  HEARTH_ASSIGN(const socklen_t size, base::socketAddress(path, &address));
   base::Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return std::unexpected(base::errnoError(errno, "Making a socket"));
   // The limit is one for a host that accepts nobody; calls may take as long as they need.

@@ -2,9 +2,6 @@
 // Where the host of a device comes from.
 #pragma once
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <string>
 #include <vector>
 
@@ -45,8 +42,5 @@ Result<base::Descriptor> joinHost(const std::string& path);
 // The command `hearth` that belongs to this library: beside it, or in the folder of programs next
 // to it. kNotFound lists where it was looked for.
 Result<std::string> findHostProgram();
-
-// The address of a socket's path. kBadData when it is empty or too long.
-Result<socklen_t> socketAddress(const std::string& path, sockaddr_un* address);
 
 }  // namespace hearth::ipc

@@ -4,14 +4,12 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <string_view>
+
+#include "base/unix_socket.h"
 
 namespace hearth::llm_server {
 namespace {
@@ -46,27 +44,10 @@ bool makeAddress(const ListenAddress& address, SocketAddress* made) {
 }
 
 Result<ListeningSocket> listenOnPath(const std::string& path) {
-  SocketAddress address;
-  auto* const name = address.as<sockaddr_un>();
-  name->sun_family = AF_UNIX;
-  if (path.size() >= sizeof name->sun_path)
-    return fail(ErrorCode::kBadData, "The path {} of a socket has {} bytes; it may have {}.", path,
-                path.size(), sizeof name->sun_path - 1);
-  std::memcpy(name->sun_path, path.c_str(), path.size() + 1);
-  base::Descriptor listening(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listening.valid()) return std::unexpected(base::errnoError(errno, "Making a socket"));
-  struct stat status{};
-  if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
-    const base::Descriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(probe.get(), address.get(), address.size) == 0)
-      return fail(ErrorCode::kBadState, "Another server listens on {}.", path);
-    if (errno == ECONNREFUSED) static_cast<void>(::unlink(path.c_str()));
-  }
-  // Linux gives the file of a socket the mode of the socket.
-  if (::fchmod(listening.get(), 0600) != 0 ||
-      ::bind(listening.get(), address.get(), address.size) != 0 ||
-      ::listen(listening.get(), kBacklog) != 0)
-    return std::unexpected(base::errnoError(errno, "Listening on " + path));
+  HEARTH_ASSIGN(
+      base::Descriptor listening,
+      base::listenAt(path,
+                     {.type = SOCK_STREAM | SOCK_NONBLOCK, .backlog = kBacklog, .mode = 0600}));
   return ListeningSocket{std::move(listening), std::string(kUnix) + path};
 }
 

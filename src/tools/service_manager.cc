@@ -11,7 +11,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "ipc/host_process.h"
+#include "base/unix_socket.h"
 
 namespace hearth::tools {
 namespace {
@@ -28,7 +28,7 @@ Result<base::Descriptor> connectTo(const std::string& name) {
     return fail(ErrorCode::kBadData, "NOTIFY_SOCKET is {}, which is not the socket of a manager.",
                 name);
   sockaddr_un address{};
-  HEARTH_ASSIGN(socklen_t size, ipc::socketAddress(name, &address));
+  HEARTH_ASSIGN(socklen_t size, base::socketAddress(name, &address));
   if (name[0] == '@') {
     address.sun_path[0] = '\0';
     --size;
