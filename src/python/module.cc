@@ -88,6 +88,14 @@ class Buffer {
   Py_buffer view_;
 };
 
+// Of seconds that are greater than 0; what is shorter than a nanosecond is one, since 0 has a
+// meaning of its own.
+std::chrono::nanoseconds durationOf(const char* option, double seconds) {
+  if (!(seconds > 0)) refuse(std::string(option) + " is a positive number of seconds.");
+  return std::chrono::nanoseconds(
+      std::max<int64_t>(1, static_cast<int64_t>(std::min(seconds, 1e9) * 1e9)));
+}
+
 // The options of compile() and explain_start(), with their defaults.
 struct Options {
   std::string device;
@@ -104,6 +112,7 @@ struct Options {
   std::optional<nb::bytes> cacheToken;
   uint64_t maxActivationBytes = 0;
   std::optional<double> timeout;
+  std::optional<double> longestStep;
   std::map<std::string, std::vector<uint32_t>> shapes;
 
   CompileOptions made() const {
@@ -127,11 +136,8 @@ struct Options {
       std::memcpy(options.cacheToken.data(), cacheToken->data(), cacheToken->size());
     }
     options.maxActivationBytes = maxActivationBytes;
-    if (timeout) {
-      if (!(*timeout > 0)) refuse("timeout is a positive number of seconds.");
-      options.timeout =
-          std::chrono::nanoseconds(static_cast<int64_t>(std::min(*timeout, 1e9) * 1e9));
-    }
+    if (timeout) options.timeout = durationOf("timeout", *timeout);
+    if (longestStep) options.longestStep = durationOf("longest_step", *longestStep);
     return options;
   }
 };
@@ -178,14 +184,15 @@ Options optionsOf(const nb::kwargs& given) {
         set("preparation", options.preparation) || set("tuning", options.tuning) ||
         set("preference", options.preference) || set("priority", options.priority) ||
         set("max_activation_bytes", options.maxActivationBytes) ||
-        set("timeout", options.timeout) || set("store", options.store) ||
-        set("weight_cache", options.weightCache) || set("shapes", options.shapes) ||
-        set("cache_dir", options.cacheDir) || set("cache_token", options.cacheToken))
+        set("timeout", options.timeout) || set("longest_step", options.longestStep) ||
+        set("store", options.store) || set("weight_cache", options.weightCache) ||
+        set("shapes", options.shapes) || set("cache_dir", options.cacheDir) ||
+        set("cache_token", options.cacheToken))
       continue;
     refuse("There is no option '" + name +
            "'. There are signature, device, threads, cache, store, store_bytes, weight_cache, "
            "preparation, tuning, preference, priority, cache_dir, cache_token, "
-           "max_activation_bytes, timeout and shapes.");
+           "max_activation_bytes, timeout, longest_step and shapes.");
   }
   return options;
 }

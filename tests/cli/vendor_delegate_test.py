@@ -169,6 +169,20 @@ class VendorDelegateTest(DataTest):
         env = self.environment(TEST_DELEGATE, {"stage": "prepare", "harm": "hang"}, prepare_seconds=1)
         self.assertEqual(self.outputs(self.model("person_detect"), env=env), right)
 
+    def testALongestStepEndsAComputationThatHangs(self):
+        # Its host answers the pulse, so that it would be waited for without that, and the CPU computes instead.
+        env = {**self.environment(TEST_DELEGATE, {"stage": "numbers", "harm": "hang", "take": ",0,"}),
+               "HEARTH_LOG": "warning", "PYTHONPATH": str(BUILD / "python")}
+        model = COMPATIBILITY / "resnet-float32.tflite"
+        program = ("import hearth, numpy, sys\n"
+                   "compiled = hearth.Model(sys.argv[1]).compile(longest_step=0.5)\n"
+                   "compiled.run(numpy.ones(compiled.inputs[0].shape, numpy.float32))\n")
+        for command in ([HEARTH, "run", model, "--random-input", "1", "--longest-step", "0.5"],
+                        [sys.executable, "-c", program, model]):
+            with self.subTest(command[0]):
+                run = subprocess.run(command, env=env, check=True, capture_output=True, text=True, timeout=300)
+                self.assertRegex(run.stderr, "The host of the device npu hangs: .* has begun no step")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
     cache_token: bytes | None
     max_activation_bytes: int | None
     timeout: float | None
+    longest_step: float | None
     shapes: Mapping[str, Sequence[int]] | None
 
 class Tuning(TypedDict):

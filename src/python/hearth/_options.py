@@ -11,7 +11,7 @@ from .errors import InvalidArgument
 
 _NAMES = ("device", "threads", "cache", "store", "store_bytes", "weight_cache", "preparation",
           "tuning", "preference", "priority", "cache_dir", "cache_token", "max_activation_bytes",
-          "timeout", "shapes")
+          "timeout", "longest_step", "shapes")
 _PATHS = ("store", "weight_cache", "cache_dir")
 
 
