@@ -10,12 +10,12 @@ import test_runs
 SETUP = "tools/dev/cross_root.sh"
 LAUNCHER = ("tools/dev/emulate.sh",)
 
-# In qemu's names. XNNPACK chooses kernels by what a processor has: the first has neither dot product nor
+# In qemu's names. Kernels are chosen by what a processor has: the first has neither dot product nor
 # fp16, the second has both, the third i8mm and bf16 as well.
 PROCESSORS = ("cortex-a53", "cortex-a76", "neoverse-v1")
 
 # Programs whose cases run kernels are run as each processor, the others as the first.
-OF_KERNELS = ("private_xnnpack_test",)
+OF_KERNELS = ("int4_tile_test", "private_xnnpack_test")
 OTHERS = ("base_test", "cache_test", "graph_test", "memory_test", "threads_test")
 # What the tests in Python need: tests/arm64/*_test.py, which start qemu-user themselves.
 COMMAND = "hearth_tool"

@@ -219,7 +219,7 @@ Result<bool> addBlockFullyConnected(PlanBuilder* builder, const FullyConnected& 
 
 Result<bool> addChannelInt4FullyConnected(PlanBuilder* builder, const FullyConnected& layer,
                                           const graph::Operand& filter) {
-  if (!hasInt4Product(layer.inputChannels, layer.inputChannels)) return false;
+  if (!hasInt4ChannelProduct(layer.inputChannels)) return false;
   Creation c;
   c.layer = layer;
   c.blockSize = layer.inputChannels;

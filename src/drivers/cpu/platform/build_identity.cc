@@ -150,7 +150,7 @@ Result<base::Sha256Digest> packingIdentity() {
         floatBias.data(), lowest, highest, XNN_FLAG_DEPTHWISE_CONVOLUTION, nullptr, cache, op);
   }));
   const bool ownGemms[] = {hasAvx512Vnni(), hasAvx2(), hasAvxVnni(),
-                           hasInt4Product(kInt4Columns, kInt4Columns)};
+                           hasInt4ChannelProduct(kInt4Columns)};
   recorder.hash().update(&ownGemms, sizeof ownGemms);
   const std::string salt = base::envString(base::Env::kPackingSalt);
   recorder.hash().update(salt.data(), salt.size());

@@ -50,6 +50,7 @@ extern const Int4Tiles kVnniInt4Tiles;
 extern const Int4Tiles kAvx2Int4Tiles;
 #elif defined(__aarch64__)
 extern const Int4Tiles kNeonDotInt4Tiles;
+extern const Int4Tiles kNeonInt4Tiles;
 #endif
 
 }  // namespace hearth::cpu

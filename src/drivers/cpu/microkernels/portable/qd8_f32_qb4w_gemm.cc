@@ -117,7 +117,7 @@ const Int4Tiles* tilesOfThisCpu() {
     return &kVnniInt4Tiles;
   return __builtin_cpu_supports("avx2") ? &kAvx2Int4Tiles : nullptr;
 #elif defined(__aarch64__)
-  return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ? &kNeonDotInt4Tiles : nullptr;
+  return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ? &kNeonDotInt4Tiles : &kNeonInt4Tiles;
 #else
   return nullptr;
 #endif
@@ -133,6 +133,13 @@ const Int4Tiles* chosenTiles() {
 bool hasInt4Product(size_t inputs, size_t blockSize) {
   return chosenTiles() != nullptr && blockSize != 0 && blockSize % kGroup == 0 &&
          blockSize <= kMostInBlock && inputs % blockSize == 0;
+}
+
+bool hasInt4ChannelProduct(size_t inputs) {
+#if defined(__aarch64__)
+  if (chosenTiles() == &kNeonInt4Tiles) return false;
+#endif
+  return hasInt4Product(inputs, inputs);
 }
 
 void multiplyInt4(const Qb4Gemm& product, const uint8_t* prepared,
