@@ -44,6 +44,9 @@ TEST(InflateTest, ZlibStreamsHaveAHeadAndASum) {
   stream.insert(stream.end(), kStored.begin(), kStored.end());
   stream.insert(stream.end(), {0x02, 0x4d, 0x01, 0x27});
   EXPECT_EQ(unpackZlib(stream, 3), "abc");
+  // Sizes that no stream of such a length has are refused before memory is taken for them.
+  EXPECT_THAT(unpackZlib(stream, 1 << 30).error().message(), HasSubstr("cannot hold"));
+  EXPECT_THAT(unpackZlib({stream.data(), 5}, 3).error().message(), HasSubstr("cannot hold"));
   stream.back() ^= 1;
   EXPECT_FALSE(unpackZlib(stream, 3));
 }

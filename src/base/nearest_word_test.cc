@@ -5,6 +5,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 namespace hearth::base {
 namespace {
@@ -37,6 +38,9 @@ TEST(NearestWordTest, FarWordsAndSingleLettersAreNotGuessed) {
   EXPECT_EQ(nearestWord("", kCommands), std::nullopt);
   EXPECT_EQ(nearestWord(std::string(100'000, 'n'), kCommands), std::nullopt);
   EXPECT_EQ(nearestWord("run", {}), std::nullopt);
+  // What stands before the word does not count.
+  const std::array<std::string, 1> far = {"zzzaxb"};
+  EXPECT_EQ(nearestWord(std::string_view("xab").substr(1), far), std::nullopt);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/model.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,6 +71,9 @@ TEST(Model, CyclesAndDoubleWritesAreRefused) {
   Model cycle = chain();
   cycle.main().operations[0].inputs = {2};
   EXPECT_FALSE(sortIntoRunOrder(&cycle));
+  Model last = chain();
+  last.main().operations[1].inputs = {2};
+  EXPECT_THAT(sortIntoRunOrder(&last).error().message(), testing::HasSubstr("1 of 2 operations"));
   Model twice = chain();
   twice.main().operations[1].outputs = {1};
   EXPECT_FALSE(validate(twice));

@@ -251,6 +251,7 @@ TEST_F(BusSignalTest, KeepsItsMeaningWhileNothingIsWatched) {
               struct sigaction meanwhile{};
               struct sigaction after{};
               ::sigaction(SIGBUS, nullptr, &before);
+              const WatchedPages nothing(mapping_.data(), 0);
               {
                 const WatchedPages one(mapping_.data(), kSize / 2);
                 WatchedPages other(mapping_.data() + kSize / 2, kSize / 2);

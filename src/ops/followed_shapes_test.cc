@@ -259,9 +259,26 @@ TEST(FollowedShapesTest, ALayerKeepsItsRows) {
   };
   EXPECT_EQ(layer({1, 8}, {4, 8}), "[4,5]");
   EXPECT_EQ(layer({1, 2, 4}, {4, 2, 4}), "[4,5]");
+  Graph rows;
+  rows.operation(OperationType::kFullyConnected,
+                 {rows.input({1, 2, 4}), rows.floats({5, 4}), rows.floats({5}), rows.scalar(0)},
+                 {1, 2, 5});
+  EXPECT_EQ(rows.resized({{4, 2, 4}}), "[4,2,5]");
   // Twice as many elements are not two pictures.
   EXPECT_THAT(layer({1, 8}, {1, 16}), HasSubstr("rows of 8"));
   EXPECT_THAT(layer({1, 2, 4}, {1, 4, 4}), HasSubstr("rows of 8"));
+}
+
+TEST(FollowedShapesTest, ADimensionOfOneComesBeforeOrBehindTheParts) {
+  const auto expanded = [](int32_t axis, const Dimensions& declared) {
+    Graph graph;
+    graph.operation(OperationType::kExpandDims, {graph.input({1, 6}), graph.scalar(axis)},
+                    declared);
+    return graph.resized({{4, 6}});
+  };
+  EXPECT_EQ(expanded(0, {1, 1, 6}), "[1,4,6]");
+  EXPECT_EQ(expanded(1, {1, 1, 6}), "[4,1,6]");
+  EXPECT_EQ(expanded(-1, {1, 6, 1}), "[4,6,1]");
 }
 
 TEST(FollowedShapesTest, SlicesTakeTheWhole) {
