@@ -191,11 +191,14 @@ typedef struct hearth_llm_answer_options {
   uint64_t seed;             // the same seed gives the same answer
   const char* const* stops;  // `stop_count` texts that end the answer, besides the model's own
   size_t stop_count;
+  // A JSON Schema that the answer conforms to: it is JSON, and ends where that ends. NULL = any
+  // text. docs/chat-server.md says which words are known.
+  const char* json_schema;
 } hearth_llm_answer_options;
 
 // The default values as an initialiser.
 #define HEARTH_LLM_ANSWER_OPTIONS_INIT \
-  {sizeof(hearth_llm_answer_options), 0, -1, 0, 0, 0, 0, 0, NULL, 0}
+  {sizeof(hearth_llm_answer_options), 0, -1, 0, 0, 0, 0, 0, NULL, 0, NULL}
 
 typedef struct hearth_llm_answer hearth_llm_answer;
 
@@ -226,8 +229,9 @@ HEARTH_EXPORT hearth_status hearth_llm_answer_next(hearth_llm_answer* answer, ui
                                                    const char** text, size_t* bytes,
                                                    hearth_error** error);
 // Points *scores to the scores of the next token, *count of them, computed if need be, which the
-// caller may change: the next call of hearth_llm_answer_next chooses by them. For grammars and the
-// like. Valid until that call. *count is 0 when the answer has ended. `timeout_ns` as above.
+// caller may change: the next call of hearth_llm_answer_next chooses by them, among the tokens that
+// `json_schema` allows. For grammars and the like. Valid until that call. *count is 0 when the
+// answer has ended. `timeout_ns` as above.
 HEARTH_EXPORT hearth_status hearth_llm_answer_scores(hearth_llm_answer* answer, uint64_t timeout_ns,
                                                      float** scores, size_t* count,
                                                      hearth_error** error);

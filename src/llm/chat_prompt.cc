@@ -124,6 +124,7 @@ Result<ChatPrompt> ChatPrompt::create(const LlmMetadata& metadata, const Tokeniz
   if (chatTemplate.empty()) chatTemplate = metadata.chatTemplate;
   if (!chatTemplate.empty()) {
     HEARTH_ASSIGN(prompt.template_, ChatTemplate::parse(chatTemplate));
+    prompt.toolFormat_ = toolFormatOf(chatTemplate);
     return prompt;
   }
   if (!metadata.user || !metadata.model)
@@ -142,6 +143,13 @@ Result<ChatPrompt> ChatPrompt::withTools(TemplateValue tools) const {
                 "The model has no chat template that could tell it of tools.");
   ChatPrompt prompt = *this;
   prompt.tools_ = std::move(tools);
+  const std::vector<ChatMessage> any = {{"user", "0"}};
+  const auto without = render(any, true);
+  const auto with = prompt.render(any, true);
+  if (prompt.tools_.isTrue() && without && with && *without == *with)
+    return fail(ErrorCode::kUnsupported,
+                "The model's chat template does not look at tools, so the model would not learn of "
+                "them.");
   return prompt;
 }
 

@@ -15,6 +15,7 @@
 #include "llm/llm_metadata.h"
 #include "llm/template_value.h"
 #include "llm/tokenizer.h"
+#include "llm/tool_calls.h"
 
 namespace hearth::llm {
 
@@ -45,8 +46,12 @@ class ChatPrompt {
                                    std::string_view chatTemplate);
 
   // The same with tools that the model may call, for the template's variable `tools`: a list of
-  // what OpenAI's interface has for it. Error: kUnsupported where the model has no template.
+  // what OpenAI's interface has for it. Error: kUnsupported where the model has no template, or one
+  // that does not look at tools.
   Result<ChatPrompt> withTools(TemplateValue tools) const;
+
+  // How the model writes calls of tools; null where that is not known.
+  const ToolFormat* toolFormat() const { return toolFormat_; }
 
   // The text; `isToAnswer`: with what stands before an answer. Errors: those of
   // ChatTemplate::render; kBadData for text that is no UTF-8; kUnsupported for messages of other
@@ -71,6 +76,7 @@ class ChatPrompt {
   const Tokenizer* tokenizer_;
   std::optional<ChatTemplate> template_;
   TemplateValue tools_;  // None = none
+  const ToolFormat* toolFormat_ = nullptr;
   PromptAffixes user_;
   PromptAffixes model_;
   PromptAffixes system_;

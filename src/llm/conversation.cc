@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "llm/chat_template.h"
+
 namespace hearth::llm {
 namespace {
 
@@ -17,16 +19,20 @@ Result<ChatMessage> messageOf(const TemplateValue& value, size_t number) {
   ChatMessage message;
   for (const auto& [name, member] : members->items) {
     const std::string* const text = member.asText();
-    if (name == "role" && text != nullptr)
+    if (name == "role" && text != nullptr) {
       message.role = *text;
-    else if (name == "content" && text != nullptr)
+    } else if (name == "content" && text != nullptr) {
       message.content = *text;
-    else if (name == "content" && !member.isNone() && member.asList() == nullptr)
+    } else if (name == "content" && !member.isNone() && member.asList() == nullptr) {
       return fail(ErrorCode::kBadData,
                   "The content of message {} is {}; in JSON it is a text, a list or null.", number,
                   member.kindName());
-    else if (name != "role")
+    } else if (name == "tool_calls") {
+      HEARTH_ASSIGN(TemplateValue calls, toolCallsForTemplate(member));
+      message.members.emplace_back(name, std::move(calls));
+    } else if (name != "role") {
       message.members.emplace_back(name, member);
+    }
   }
   if (!std::ranges::contains(kRoles, message.role))
     return fail(ErrorCode::kBadData,
@@ -41,6 +47,25 @@ Status checkTools(const TemplateValue& tools) {
   if (tools.asList() == nullptr)
     return fail(ErrorCode::kBadData, "The tools are {} and no list.", tools.kindName());
   return {};
+}
+
+// The same call, or function of a call, with arguments that are no text.
+Result<TemplateValue> callForTemplate(const TemplateValue& call) {
+  const DictionaryValue* const members = call.asDictionary();
+  if (members == nullptr) return call;
+  std::vector<std::pair<std::string, TemplateValue>> made;
+  for (const auto& [name, member] : members->items) {
+    TemplateValue value = member;
+    if (name == "function") {
+      HEARTH_ASSIGN(value, callForTemplate(member));
+    } else if (name == "arguments" && member.asText() != nullptr) {
+      // What is no JSON stays as the model has written it.
+      const auto parsed = templateValueOfJson(*member.asText());
+      if (parsed && parsed->asDictionary() != nullptr) value = *parsed;
+    }
+    made.emplace_back(name, std::move(value));
+  }
+  return TemplateValue::dictionary(std::move(made));
 }
 
 }  // namespace
@@ -61,6 +86,16 @@ Result<Conversation> Conversation::ofJson(std::string_view json) {
     conversation.messages.push_back(std::move(message));
   }
   return conversation;
+}
+
+Result<TemplateValue> toolCallsForTemplate(const TemplateValue& calls) {
+  if (calls.asList() == nullptr) return calls;
+  std::vector<TemplateValue> made;
+  for (const TemplateValue& call : calls.asList()->items) {
+    HEARTH_ASSIGN(TemplateValue one, callForTemplate(call));
+    made.push_back(std::move(one));
+  }
+  return TemplateValue::list(std::move(made));
 }
 
 Result<TemplateValue> toolsOfJson(std::string_view json) {

@@ -17,10 +17,15 @@ struct Conversation {
 
   // Reads a JSON array of messages, or an object with the members `messages` and `tools`, as
   // OpenAI's interface has them. A message is an object with a `role` (system, developer, user,
-  // assistant or tool), a `content` that is a text, a list or null, and any other members. Other
-  // members of the object are skipped. Error: kBadData.
+  // assistant or tool), a `content` that is a text, a list or null, and any other members; the
+  // arguments of its `tool_calls` are an object or the JSON text of one. Other members of the
+  // object are skipped. Error: kBadData.
   static Result<Conversation> ofJson(std::string_view json);
 };
+
+// What a template gets as `tool_calls` of a message: OpenAI's interface has the arguments of a call
+// as a JSON text, templates as the value. Error: kBadData for values that nest too deeply.
+Result<TemplateValue> toolCallsForTemplate(const TemplateValue& calls);
 
 // Reads the JSON of a list of tools. Error: kBadData.
 Result<TemplateValue> toolsOfJson(std::string_view json);

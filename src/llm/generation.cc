@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "llm/generation.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hearth::llm {
@@ -10,8 +11,11 @@ Generation::Generation(Session* session, const Tokenizer& tokenizer, Sampler* sa
     : session_(*session),
       sampler_(*sampler),
       options_(std::move(options)),
-      stream_(tokenizer, options_.stops.texts),
-      begin_(std::chrono::steady_clock::now()) {}
+      stream_(tokenizer, options_.stops.texts, options_.shownTokens),
+      begin_(std::chrono::steady_clock::now()) {
+  for (const std::vector<int32_t>& sequence : options_.stops.sequences)
+    if (sequence.size() == 1) ends_.push_back(sequence.front());
+}
 
 double Generation::elapsedMs() const {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_)
@@ -59,7 +63,17 @@ Result<std::optional<std::string>> Generation::next(const StepLimits& limits) {
     }
     scores = *logits;
   }
+  JsonConstraint* const constraint = options_.constraint.get();
+  if (constraint != nullptr) {
+    if (scores_.empty()) scores_.assign(scores.begin(), scores.end());
+    HEARTH_TRY(constraint->restrict(scores_, ends_));
+    scores = scores_;
+  }
   const int32_t token = sampler_.next(scores);
+  const bool isEnd = std::ranges::contains(ends_, token);
+  if (constraint != nullptr && !isEnd && !constraint->accept(token))
+    return fail(ErrorCode::kUnsupported,
+                "The model never chooses the tokens that its JSON format asks for.");
   HEARTH_TRY(session_.append(std::span(&token, 1)));
   scores_.clear();
   answer_.push_back(token);
@@ -67,7 +81,8 @@ Result<std::optional<std::string>> Generation::next(const StepLimits& limits) {
   if (answer_.size() == 1) result_.firstTokenMs = elapsedMs();
   if (options_.stops.endOf(answer_) != 0) return end(Ending::kStop);
   std::string text = stream_.add(token);
-  if (stream_.isEnded()) text += end(Ending::kStop);
+  const bool isComplete = constraint != nullptr && constraint->isComplete();
+  if (stream_.isEnded() || isComplete) text += end(Ending::kStop);
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "llm/json_constraint.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
 #include "llm/step_limits.h"
@@ -25,6 +27,9 @@ enum class Ending { kStop, kMaxTokens, kContext, kCancelled };
 struct GenerationOptions {
   size_t maxTokens = 0;  // 0 = as many as the context has room for
   StopRules stops;
+  std::vector<int32_t> shownTokens = {};  // special tokens whose text is part of the answer's
+  // The answer is such a text, and ends with it; null = any text. Of one generation alone.
+  std::shared_ptr<JsonConstraint> constraint = nullptr;
 };
 
 struct GenerationResult {
@@ -43,11 +48,12 @@ class Generation {
              GenerationOptions options);
 
   // Chooses a token. Returns the text that is certain now, whole characters or nothing; no value
-  // when the answer has ended. Errors: those of Session::logits(), after which it may go on. A
-  // computation that `limits` cancel ends the answer.
+  // when the answer has ended. Errors: those of Session::logits(), after which it may go on, and of
+  // JsonConstraint::restrict(). A computation that `limits` cancel ends the answer.
   Result<std::optional<std::string>> next(const StepLimits& limits = {});
 
-  // A copy of the scores of the next token, which the caller may change: next() chooses by them.
+  // A copy of the scores of the next token, which the caller may change: next() chooses by them,
+  // among the tokens that the constraint allows.
   // Empty when the answer has ended. Valid until next(). Errors as of next().
   Result<std::span<float>> scores(const StepLimits& limits = {});
 
@@ -70,6 +76,7 @@ class Generation {
   TextStream stream_;
   std::vector<int32_t> answer_;
   std::vector<float> scores_;  // of the caller, for the next token; else empty
+  std::vector<int32_t> ends_;  // tokens that end the answer by themselves
   GenerationResult result_;
   bool isEnded_ = false;
   std::chrono::steady_clock::time_point begin_;

@@ -38,6 +38,12 @@ Result<const ChatPrompt*> OpenModel::chatPrompt() const {
   return &*prompt_;
 }
 
+std::shared_ptr<const TokenOrder> OpenModel::tokenOrder() const {
+  const std::lock_guard lock(mutex_);
+  if (tokenOrder_ == nullptr) tokenOrder_ = std::make_shared<const TokenOrder>(tokenizer());
+  return tokenOrder_;
+}
+
 Result<std::shared_ptr<const CompiledModel>> OpenModel::compiled() const {
   const std::lock_guard lock(mutex_);
   if (!compiled_) {

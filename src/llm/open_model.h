@@ -15,6 +15,7 @@
 #include "llm/model_file.h"
 #include "llm/model_identity.h"
 #include "llm/prefix_cache.h"
+#include "llm/token_order.h"
 #include "llm/tokenizer.h"
 
 namespace hearth::llm {
@@ -44,6 +45,8 @@ class OpenModel {
 
   // Made at the first call. Errors: those of ChatPrompt::create().
   Result<const ChatPrompt*> chatPrompt() const;
+  // For answers of a format; made at the first call.
+  std::shared_ptr<const TokenOrder> tokenOrder() const;
   // Compiled at the first call; another thread's call waits for it. Errors: those of opening the
   // model and of CompiledModel::create(), after which another call tries again.
   Result<std::shared_ptr<const CompiledModel>> compiled() const;
@@ -58,6 +61,7 @@ class OpenModel {
   ModelFile file_;
   mutable std::mutex mutex_;
   mutable std::optional<ChatPrompt> prompt_;
+  mutable std::shared_ptr<const TokenOrder> tokenOrder_;
   mutable std::shared_ptr<const CompiledModel> compiled_;
   mutable std::optional<ModelIdentity> identity_;  // until the store is opened
   mutable std::shared_ptr<const PrefixCache> prefixes_;

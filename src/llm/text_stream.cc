@@ -8,8 +8,9 @@
 
 namespace hearth::llm {
 
-TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops)
-    : tokenizer_(tokenizer), stops_(std::move(stops)) {
+TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops,
+                       std::vector<int32_t> shown)
+    : tokenizer_(tokenizer), stops_(std::move(stops)), shown_(std::move(shown)) {
   std::erase(stops_, "");
 }
 
@@ -21,7 +22,12 @@ std::string TextStream::take(size_t count) {
 
 std::string TextStream::add(int32_t token) {
   if (isEnded_) return "";
-  tokenizer_.appendBytes(token, &isFirst_, &pending_);
+  if (std::ranges::contains(shown_, token)) {
+    pending_ += tokenizer_.text(token);
+    isFirst_ = false;
+  } else {
+    tokenizer_.appendBytes(token, &isFirst_, &pending_);
+  }
   size_t end = std::string::npos;
   for (const std::string& stop : stops_) end = std::min(end, pending_.find(stop));
   if (end != std::string::npos) {

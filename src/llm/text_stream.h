@@ -14,7 +14,9 @@ namespace hearth::llm {
 // end it. Used by one thread at a time; the tokenizer must outlive it.
 class TextStream {
  public:
-  TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops);
+  // `shown`: special tokens that stand for their text.
+  TextStream(const Tokenizer& tokenizer, std::vector<std::string> stops,
+             std::vector<int32_t> shown = {});
 
   // The text that is certain after one more token: no token to come can change it or make it part
   // of an end.
@@ -31,6 +33,7 @@ class TextStream {
 
   const Tokenizer& tokenizer_;
   std::vector<std::string> stops_;
+  const std::vector<int32_t> shown_;
   std::string pending_;
   bool isFirst_ = true;
   bool isEnded_ = false;

@@ -20,15 +20,10 @@ std::string dumped(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string randomId(bool isChat) {
+std::string randomId(std::string id) {
   std::random_device device;
-  std::string id = isChat ? "chatcmpl-" : "cmpl-";
   for (int i = 0; i < 3; ++i) id += base::formatText("{:08x}", device());
   return id;
-}
-
-const char* reasonOf(llm::Ending ending) {
-  return ending == llm::Ending::kMaxTokens || ending == llm::Ending::kContext ? "length" : "stop";
 }
 
 Json entryJson(const TokenScore::Entry& entry) {
@@ -49,7 +44,7 @@ AnswerReply::AnswerReply(std::shared_ptr<HttpExchange> exchange, const AnswerReq
       hasUsage_(request.hasUsage),
       hasScores_(request.logprobs.has_value()),
       model_(std::move(model)),
-      id_(randomId(isChat_)),
+      id_(randomId(isChat_ ? "chatcmpl-" : "cmpl-")),
       created_(std::chrono::duration_cast<std::chrono::seconds>(
                    std::chrono::system_clock::now().time_since_epoch())
                    .count()) {}
@@ -150,6 +145,37 @@ void AnswerReply::addText(std::string_view text) {
   sendChoice(std::move(choice));
 }
 
+Json AnswerReply::messageJson() const {
+  Json message = {{"role", "assistant"}, {"content", text_}, {"refusal", nullptr}};
+  if (calls_.empty()) return message;
+  if (text_.empty()) message["content"] = nullptr;
+  message["tool_calls"] = calls_;
+  return message;
+}
+
+void AnswerReply::addCall(const llm::ToolCall& call) {
+  Json json = {{"id", randomId("call_")},
+               {"type", "function"},
+               {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
+  const size_t index = callCount_++;
+  if (!isStream_) {
+    calls_.push_back(std::move(json));
+    return;
+  }
+  beginStream();
+  Json entry = {{"index", index}};
+  entry.update(json);
+  sendChoice({{"index", 0},
+              {"delta", {{"tool_calls", Json::array({std::move(entry)})}}},
+              {"logprobs", takeScores()},
+              {"finish_reason", nullptr}});
+}
+
+const char* AnswerReply::reasonOf(llm::Ending ending) const {
+  if (ending == llm::Ending::kMaxTokens || ending == llm::Ending::kContext) return "length";
+  return callCount_ > 0 ? "tool_calls" : "stop";
+}
+
 void AnswerReply::finish(llm::Ending ending, const AnswerUsage& usage) {
   if (isStream_) {
     beginStream();
@@ -173,7 +199,7 @@ void AnswerReply::finish(llm::Ending ending, const AnswerUsage& usage) {
   }
   Json choice = {{"index", 0}};
   if (isChat_)
-    choice["message"] = {{"role", "assistant"}, {"content", text_}, {"refusal", nullptr}};
+    choice["message"] = messageJson();
   else
     choice["text"] = text_;
   choice["logprobs"] = takeScores();

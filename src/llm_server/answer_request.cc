@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "llm_server/answer_request.h"
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <limits>
 #include <utility>
 
+#include "llm/chat_template.h"
+#include "llm/conversation.h"
 #include "llm/json_reader.h"
+#include "llm/tool_calls.h"
 
 namespace hearth::llm_server {
 namespace {
@@ -15,6 +19,7 @@ using Kind = llm::JsonReader::Kind;
 
 constexpr size_t kMaxMessages = 10'000;
 constexpr size_t kMaxStops = 16;
+constexpr size_t kMaxTools = 1000;
 constexpr size_t kMaxPromptTokens = size_t{1} << 24;
 constexpr uint32_t kMostLikelyTokens = 20;
 constexpr double kHottest = 100;
@@ -23,7 +28,8 @@ constexpr size_t kCompletionTokens = 16;  // as OpenAI's interface has it
 // Reads the members of one request. All that JsonReader refuses is refused with its sentence.
 class Body {
  public:
-  Body(std::string_view text, AnswerRequest* request) : reader_(text), request_(*request) {}
+  Body(std::string_view text, AnswerRequest* request)
+      : text_(text), reader_(text), request_(*request) {}
 
   ApiResult<void> read() {
     HEARTH_TRY(passed(reader_.beginObject()));
@@ -69,6 +75,9 @@ class Body {
     if (key_ == "seed") return readSeed();
     if (key_ == "logprobs") return readLogprobs();
     if (key_ == "top_logprobs" && request_.isChat) return readLikelyTokens();
+    if (key_ == "tools" && request_.isChat) return readTools();
+    if (key_ == "tool_choice" && request_.isChat) return readToolChoice();
+    if (key_ == "parallel_tool_calls" && request_.isChat) return readFlag(&request_.hasManyCalls);
     return readRestricted();
   }
 
@@ -77,8 +86,7 @@ class Body {
     if (key_ == "n" || key_ == "best_of") return expectNumber(1);
     if (key_ == "frequency_penalty" || key_ == "presence_penalty") return expectNumber(0);
     if (key_ == "echo") return expectFlag(false);
-    if (key_ == "tools" || key_ == "functions" || key_ == "logit_bias" || key_ == "modalities")
-      return expectNothing();
+    if (key_ == "functions" || key_ == "logit_bias" || key_ == "modalities") return expectNothing();
     if (key_ == "response_format") return readFormat();
     if (key_ == "suffix" || key_ == "audio") return refuse(key_, "'{}' is not supported.", key_);
     return passed(reader_.skip());
@@ -185,13 +193,84 @@ class Body {
 
   ApiResult<void> readFormat() {
     HEARTH_TRY(expectKind(Kind::kObject, "an object"));
-    return readObject([&](const std::string& key) -> ApiResult<void> {
-      if (key != "type") return passed(reader_.skip());
-      std::string type;
-      HEARTH_TRY(passed(reader_.readString(&type)));
-      if (type == "text") return {};
-      return refuse(key_, "The response format '{}' is not supported; 'text' is.", type);
-    });
+    request_.format = nullptr;
+    std::string type;
+    std::string_view schema;
+    HEARTH_TRY(readObject([&](const std::string& key) -> ApiResult<void> {
+      if (key == "type") return passed(reader_.readString(&type));
+      if (key != "json_schema") return passed(reader_.skip());
+      HEARTH_TRY(expectKind(Kind::kObject, "an object with a 'json_schema' that is one"));
+      return readObject([&](const std::string& member) -> ApiResult<void> {
+        if (member != "schema") return passed(reader_.skip());
+        HEARTH_ASSIGN(schema, readRaw());
+        return {};
+      });
+    }));
+    if (type == "text") return {};
+    if (type != "json_object" && type != "json_schema")
+      return refuse(key_,
+                    "The response format '{}' is not supported; text, json_object and json_schema "
+                    "are.",
+                    type);
+    if (type == "json_schema" && schema.empty())
+      return refuse(key_, "The response format json_schema has no 'schema'.");
+    auto parsed =
+        type == "json_object" ? llm::JsonSchema::anyObject() : llm::JsonSchema::parse(schema);
+    if (!parsed) return refuse(key_, "{}", parsed.error().message());
+    request_.format = std::make_shared<const llm::JsonSchema>(*std::move(parsed));
+    return {};
+  }
+
+  ApiResult<void> readTools() {
+    HEARTH_TRY(expectKind(Kind::kArray, "a list"));
+    HEARTH_ASSIGN(request_.tools, readValue());
+    auto names = llm::toolNames(request_.tools);
+    if (!names) return refuse(key_, "{}", names.error().message());
+    request_.toolNames = *std::move(names);
+    if (request_.toolNames.size() > kMaxTools)
+      return refuse(key_, "There are more than {} tools.", kMaxTools);
+    if (request_.toolNames.empty()) request_.tools = {};
+    return {};
+  }
+
+  // A word, or the function that is to be called.
+  ApiResult<void> readToolChoice() {
+    request_.requiredTool.clear();
+    HEARTH_ASSIGN(const llm::TemplateValue choice, readValue());
+    if (const std::string* const word = choice.asText()) {
+      if (*word != "auto" && *word != "none" && *word != "required")
+        return refuse(key_, "'tool_choice' is '{}'; it may be auto, none, required or a function.",
+                      *word);
+      request_.toolChoice = *word == "auto"   ? ToolChoice::kAuto
+                            : *word == "none" ? ToolChoice::kNone
+                                              : ToolChoice::kRequired;
+      return {};
+    }
+    const auto names = [&]() -> Result<std::vector<std::string>> {
+      HEARTH_ASSIGN(const llm::TemplateValue list, llm::TemplateValue::list({choice}));
+      return llm::toolNames(list);
+    }();
+    if (!names)
+      return refuse(key_,
+                    "'tool_choice' has to be a text, or an object with a 'function' that has "
+                    "a 'name'.");
+    request_.toolChoice = ToolChoice::kRequired;
+    request_.requiredTool = names->front();
+    return {};
+  }
+
+  ApiResult<llm::TemplateValue> readValue() {
+    HEARTH_ASSIGN(const std::string_view text, readRaw());
+    auto value = llm::templateValueOfJson(text);
+    if (!value) return refuse(key_, "'{}': {}", key_, value.error().message());
+    return *std::move(value);
+  }
+
+  // The JSON text of the next value.
+  ApiResult<std::string_view> readRaw() {
+    const size_t begin = reader_.position();
+    HEARTH_TRY(passed(reader_.skip()));
+    return text_.substr(begin, reader_.position() - begin);
   }
 
   ApiResult<void> readStreamOptions() {
@@ -270,19 +349,39 @@ class Body {
       HEARTH_TRY(readObject([&](const std::string& key) -> ApiResult<void> {
         if (key == "role") return passed(reader_.readString(&message.role));
         if (key == "content") return readContent(&message.content);
-        if (key == "tool_calls" || key == "function_call") {
+        if (key == "tool_calls") return readCalls(&message);
+        if (key == "name" || key == "tool_call_id") {
+          HEARTH_ASSIGN(llm::TemplateValue value, readValue());
+          if (value.asText() != nullptr) message.members.emplace_back(key, std::move(value));
+          return {};
+        }
+        if (key == "function_call") {
           HEARTH_ASSIGN(const Kind kind, passed(reader_.peek()));
           if (kind != Kind::kNull) return expectNothing();
         }
         return passed(reader_.skip());
       }));
       if (message.role == "developer") message.role = "system";
-      if (message.role != "system" && message.role != "user" && message.role != "assistant")
-        return refuse(key_, "Message {} has the role '{}'; it may be system, user or assistant.",
+      if (message.role != "system" && message.role != "user" && message.role != "assistant" &&
+          message.role != "tool")
+        return refuse(key_,
+                      "Message {} has the role '{}'; it may be system, user, assistant or tool.",
                       request_.messages.size() + 1, message.role);
       request_.messages.push_back(std::move(message));
       return {};
     });
+  }
+
+  ApiResult<void> readCalls(llm::ChatMessage* message) {
+    HEARTH_ASSIGN(const llm::TemplateValue value, readValue());
+    if (value.isNone()) return {};
+    const auto names = llm::toolNames(value);
+    if (!names) return refuse(key_, "'tool_calls': {}", names.error().message());
+    if (names->empty()) return {};
+    auto calls = llm::toolCallsForTemplate(value);
+    if (!calls) return refuse(key_, "'tool_calls': {}", calls.error().message());
+    message->members.emplace_back("tool_calls", *std::move(calls));
+    return {};
   }
 
   // A text, or a list of its parts.
@@ -309,6 +408,19 @@ class Body {
 
  public:
   // Once all members are known.
+  ApiResult<void> checkRequiredTool() const {
+    const std::string& name = request_.requiredTool;
+    if (request_.tools.isNone())
+      return refuse("tool_choice", "'tool_choice' asks for a call, and there are no tools.");
+    if (!name.empty() && !std::ranges::contains(request_.toolNames, name))
+      return refuse("tool_choice", "'tool_choice' asks for '{}', which is none of the tools.",
+                    name);
+    if (request_.format != nullptr)
+      return refuse("tool_choice",
+                    "'tool_choice' asks for a call, and 'response_format' for JSON.");
+    return {};
+  }
+
   ApiResult<void> finish() {
     if (request_.isChat && request_.messages.empty())
       return refuse("messages", "The request has no messages.");
@@ -316,11 +428,13 @@ class Body {
       return refuse("prompt", "The request has no prompt: there is nothing to continue.");
     if (request_.isChat && request_.logprobs && !hasLogprobs_)
       return refuse("top_logprobs", "'top_logprobs' needs 'logprobs' to be true.");
+    if (request_.toolChoice == ToolChoice::kRequired) HEARTH_TRY(checkRequiredTool());
     if (!request_.isChat && request_.maxTokens == 0) request_.maxTokens = kCompletionTokens;
     return {};
   }
 
  private:
+  const std::string_view text_;
   llm::JsonReader reader_;
   AnswerRequest& request_;
   std::string key_;  // of the member that is being read

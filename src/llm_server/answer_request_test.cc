@@ -70,11 +70,67 @@ TEST(AnswerRequestTest, WhatTheServerLacksIsRefused) {
   EXPECT_EQ(refused(chatWith("")), "-");
   EXPECT_EQ(refused(chatWith(R"("n": 2)")), "n");
   EXPECT_EQ(refused(chatWith(R"("presence_penalty": 0.5)")), "presence_penalty");
-  EXPECT_EQ(refused(chatWith(R"("tools": [{}])")), "tools");
+  EXPECT_EQ(refused(chatWith(R"("functions": [{}])")), "functions");
   EXPECT_EQ(refused(chatWith(R"("logit_bias": {"1": 2})")), "logit_bias");
-  EXPECT_EQ(refused(chatWith(R"("response_format": {"type": "json_object"})")), "response_format");
+  EXPECT_EQ(refused(chatWith(R"("response_format": {"type": "grammar"})")), "response_format");
   EXPECT_EQ(refused(readCompletionRequest(R"({"prompt": "a", "echo": true})")), "echo");
   EXPECT_EQ(refused(readCompletionRequest(R"({"prompt": "a", "suffix": "b"})")), "suffix");
+}
+
+TEST(AnswerRequestTest, ToolsAndTheirCallsAreRead) {
+  const std::string tools = R"("tools": [{"type": "function", "function": {"name": "f"}},
+                                         {"type": "function", "function": {"name": "g"}}])";
+  const auto request = readChatRequest(R"({"messages": [
+      {"role": "user", "content": "a"},
+      {"role": "assistant", "content": null, "tool_calls": [
+          {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{\"x\": 1}"}}]},
+      {"role": "tool", "tool_call_id": "c", "content": "b"}],
+      "parallel_tool_calls": false, )" +
+                                       tools + "}");
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->toolNames, (std::vector<std::string>{"f", "g"}));
+  EXPECT_EQ(request->toolChoice, ToolChoice::kAuto);
+  EXPECT_FALSE(request->hasManyCalls);
+  ASSERT_EQ(request->messages[1].members.size(), 1u);
+  EXPECT_EQ(llm::printed(request->messages[1].members[0].second, 1000),
+            "[{'id': 'c', 'type': 'function', 'function': {'name': 'f', 'arguments': {'x': 1}}}]")
+      << "templates print the arguments themselves";
+  EXPECT_EQ(*request->messages[2].members[0].second.asText(), "c");
+
+  EXPECT_EQ(chatWith(tools + R"(, "tool_choice": "none")")->toolChoice, ToolChoice::kNone);
+  EXPECT_EQ(chatWith(tools + R"(, "tool_choice": "required")")->toolChoice, ToolChoice::kRequired);
+  const auto one =
+      chatWith(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})");
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->requiredTool, "g");
+  EXPECT_EQ(refused(chatWith(R"("tool_choice": "required")")), "tool_choice");
+  for (const char* const wrong : {R"("any")", "1", "{}", R"({"function": {"name": "h"}})"})
+    EXPECT_EQ(refused(chatWith(tools + R"(, "tool_choice": )" + wrong)), "tool_choice") << wrong;
+  for (const char* const wrong : {"1", "[1]", "[{}]", R"([{"function": {}}])"})
+    EXPECT_EQ(refused(chatWith(std::string(R"("tools": )") + wrong)), "tools") << wrong;
+  EXPECT_EQ(refused(chatWith(tools + R"(, "tool_choice": "required",
+                                        "response_format": {"type": "json_object"})")),
+            "tool_choice");
+}
+
+TEST(AnswerRequestTest, AFormatIsJsonOfASchema) {
+  EXPECT_EQ(chatWith(R"("response_format": {"type": "text"})")->format, nullptr);
+  EXPECT_NE(chatWith(R"("response_format": {"type": "json_object"})")->format, nullptr);
+  const auto request = chatWith(R"("response_format": {"type": "json_schema", "json_schema": {
+      "name": "n", "strict": true, "schema": {"type": "array", "items": {"type": "integer"}}}})");
+  ASSERT_TRUE(request) << request.error().message;
+  const llm::JsonSchema& schema = *request->format;
+  const uint32_t root = schema.node(schema.root()).choices.front();
+  EXPECT_EQ(schema.node(root).kind, llm::JsonSchema::Kind::kArray);
+  const auto unknown = chatWith(R"("response_format": {"type": "json_schema", "json_schema": {
+      "name": "n", "schema": {"type": "string", "pattern": "a"}}})");
+  EXPECT_EQ(refused(unknown), "response_format");
+  EXPECT_NE(unknown.error().message.find("'pattern'"), std::string::npos);
+  for (const char* const wrong : {R"({"type": "json_schema"})", R"([])", R"({})",
+                                  R"({"type": "json_schema", "json_schema": []})",
+                                  R"({"type": "json_schema", "json_schema": {"schema": 1}})"})
+    EXPECT_EQ(refused(chatWith(std::string(R"("response_format": )") + wrong)), "response_format")
+        << wrong;
 }
 
 TEST(AnswerRequestTest, ValuesOutsideTheirRangesAreRefused) {
@@ -98,7 +154,7 @@ TEST(AnswerRequestTest, MessagesThatAreNoneAreRefused) {
   EXPECT_EQ(withMessages("[]"), "messages");
   EXPECT_EQ(withMessages("{}"), "messages");
   EXPECT_EQ(withMessages(R"(["a"])"), "messages");
-  EXPECT_EQ(withMessages(R"([{"role": "tool", "content": "a"}])"), "messages");
+  EXPECT_EQ(withMessages(R"([{"role": "function", "content": "a"}])"), "messages");
   EXPECT_EQ(withMessages(R"([{"content": "a"}])"), "messages");
   EXPECT_EQ(withMessages(R"([{"role": "user", "content": 1}])"), "messages");
   EXPECT_EQ(withMessages(R"([{"role": "user", "content": [{"type": "image_url"}]}])"), "messages");

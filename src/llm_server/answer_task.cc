@@ -50,6 +50,16 @@ Task::Start AnswerTask::start() {
   figures_.reusedTokens = taken_.reused;
   llm::GenerationOptions options{.maxTokens = work_.request.maxTokens, .stops = work_.model->stops};
   for (std::string& stop : work_.request.stops) options.stops.texts.push_back(std::move(stop));
+  if (const llm::ToolFormat* const calls = work_.calls) {
+    callReader_.emplace(*calls, work_.request.toolNames,
+                        work_.request.toolChoice == ToolChoice::kRequired);
+    for (const std::string_view mark : {calls->begin, calls->end})
+      if (const auto token = work_.model->model->tokenizer().specialToken(mark))
+        options.shownTokens.push_back(*token);
+  }
+  if (work_.request.format != nullptr)
+    options.constraint = std::make_shared<llm::JsonConstraint>(
+        work_.request.format, work_.model->model->tokenOrder(), work_.model->model->tokenizer());
   generation_.emplace(&session, work_.model->model->tokenizer(), &sampler_, std::move(options));
   return Start::kStarted;
 }
@@ -96,8 +106,24 @@ Result<bool> AnswerTask::advance() {
   if (!scores.empty() && !isStop)
     reply_.addScore(scoreOf(scores, generation_->tokens().back(), *work_.request.logprobs,
                             work_.model->model->tokenizer()));
-  if (text) reply_.addText(*text);
+  if (!callReader_) {
+    if (text) reply_.addText(*text);
+    return !generation_->isEnded();
+  }
+  if (text) add(callReader_->add(*text));
+  if (generation_->isEnded()) add(callReader_->finish());
   return !generation_->isEnded();
+}
+
+void AnswerTask::add(llm::ToolCallReader::Piece piece) {
+  reply_.addText(piece.text);
+  for (const llm::ToolCall& call : piece.calls) {
+    if (hasCalled_ && !work_.request.hasManyCalls) return;
+    hasCalled_ = true;
+    reply_.addCall(call);
+  }
+  // The session stays at the end of the call.
+  if (hasCalled_ && !work_.request.hasManyCalls) static_cast<void>(generation_->cancel());
 }
 
 void AnswerTask::fail(const Error& error) {

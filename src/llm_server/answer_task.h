@@ -11,6 +11,7 @@
 
 #include "llm/generation.h"
 #include "llm/sampler.h"
+#include "llm/tool_calls.h"
 #include "llm_server/answer_reply.h"
 #include "llm_server/answer_request.h"
 #include "llm_server/conversation_pool.h"
@@ -25,8 +26,9 @@ struct AnswerWork {
   std::shared_ptr<HttpExchange> exchange;
   AnswerRequest request;
   std::shared_ptr<const ServedModel> model;
-  std::vector<int32_t> tokens;  // of the prompt
-  size_t marked = 0;            // of them, that other prompts begin with, too
+  std::vector<int32_t> tokens;             // of the prompt
+  const llm::ToolFormat* calls = nullptr;  // which the answer may have; null = none
+  size_t marked = 0;                       // of them, that other prompts begin with, too
   std::chrono::steady_clock::time_point arrival;
   std::chrono::steady_clock::time_point deadline;
 };
@@ -46,6 +48,7 @@ class AnswerTask : public Task {
 
  private:
   Result<bool> advance();
+  void add(llm::ToolCallReader::Piece piece);
   void end();
   void fail(const Error& error);
   void giveBack();
@@ -59,6 +62,8 @@ class AnswerTask : public Task {
   ConversationPool::Taken taken_;
   uint64_t storedBefore_ = 0;  // tokens from the store, that the session has had
   std::optional<llm::Generation> generation_;
+  std::optional<llm::ToolCallReader> callReader_;
+  bool hasCalled_ = false;
   bool isPrefilled_ = false;
   bool hasEnded_ = false;
   Metrics::Answer figures_;

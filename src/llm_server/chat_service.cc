@@ -55,6 +55,15 @@ uint64_t randomSeed() {
   return uint64_t{device()} << 32 | device();
 }
 
+// The result, or an error that names the member of the request that it comes from.
+template <typename T>
+ApiResult<T> forMember(const char* member, Result<T> result) {
+  if (result) return *std::move(result);
+  ApiError error = apiError(result.error());
+  error.param = member;
+  return std::unexpected(std::move(error));
+}
+
 // The messages that a conversation is told first.
 std::vector<llm::ChatMessage> leadingSystem(const std::vector<llm::ChatMessage>& messages) {
   const auto end = std::ranges::find_if(
@@ -195,38 +204,68 @@ ApiResult<AnswerWork> ChatService::prepare(const std::shared_ptr<HttpExchange>& 
   HEARTH_ASSIGN(work.model, findModel(request.model));
   const ServedModel& model = *work.model;
   if (!request.sampler.seed) request.sampler.seed = randomSeed();
-  Result<std::vector<int32_t>> tokens = std::move(request.promptTokens);
+  work.tokens = std::move(request.promptTokens);
   if (isChat) {
-    if (model.prompt == nullptr)
-      return refuse("model", "The model '{}' has no chat template; {} takes texts.", model.name,
-                    kCompletions);
-    tokens = model.prompt->tokens(request.messages, true, llm::SpecialTokens::kAreText);
-  } else if (tokens->empty()) {
-    tokens = llm::textTokens(model.startTokens, model.model->tokenizer(), request.prompt,
-                             llm::SpecialTokens::kAreText);
-  }
-  if (!tokens) {
-    ApiError error = apiError(tokens.error());
-    error.param = isChat ? "messages" : "prompt";
-    return std::unexpected(std::move(error));
+    HEARTH_TRY(makeChatTokens(&work));
+  } else if (work.tokens.empty()) {
+    HEARTH_ASSIGN(
+        work.tokens,
+        forMember("prompt", llm::textTokens(model.startTokens, model.model->tokenizer(),
+                                            request.prompt, llm::SpecialTokens::kAreText)));
   }
   // One token of an answer has to fit, too.
-  if (tokens->size() >= model.context) {
+  if (work.tokens.size() >= model.context) {
     ApiError error = refusalOf(
         400, "context_length_exceeded",
         base::formatText("The prompt has {} tokens; the context of the model has {}, and the "
                          "answer needs one at least.",
-                         tokens->size(), model.context));
+                         work.tokens.size(), model.context));
     error.param = isChat ? "messages" : "prompt";
     return std::unexpected(std::move(error));
   }
-  if (tokens->empty())
+  if (work.tokens.empty())
     return refuse("prompt", "The prompt is empty: there is nothing to continue.");
-  const std::vector<llm::ChatMessage> system = leadingSystem(request.messages);
-  if (!system.empty())
-    work.marked = model.prompt->commonTokens(*tokens, system, llm::SpecialTokens::kAreText);
-  work.tokens = *std::move(tokens);
+  // Made here, where no answer waits for it.
+  if (request.format != nullptr) static_cast<void>(model.model->tokenOrder());
   return work;
+}
+
+// The tokens of the messages and the tools, and how many of them mark a system message.
+ApiResult<void> ChatService::makeChatTokens(AnswerWork* work) {
+  constexpr auto kAreText = llm::SpecialTokens::kAreText;
+  AnswerRequest& request = work->request;
+  const ServedModel& model = *work->model;
+  if (model.prompt == nullptr)
+    return refuse("model", "The model '{}' has no chat template; {} takes texts.", model.name,
+                  kCompletions);
+  llm::ChatPrompt prompt = *model.prompt;
+  if (!request.tools.isNone() && request.toolChoice != ToolChoice::kNone) {
+    if (prompt.toolFormat() == nullptr)
+      return refuse("tools",
+                    "How the model '{}' calls tools is not known: its chat template asks for none "
+                    "of the forms that this server reads.",
+                    model.name);
+    HEARTH_ASSIGN(prompt, forMember("tools", prompt.withTools(request.tools)));
+    work->calls = prompt.toolFormat();
+  }
+  HEARTH_ASSIGN(work->tokens,
+                forMember("messages", prompt.tokens(request.messages, true, kAreText)));
+  const std::vector<llm::ChatMessage> system = leadingSystem(request.messages);
+  if (!system.empty() || work->calls != nullptr)
+    work->marked = prompt.commonTokens(work->tokens, system, kAreText);
+  if (request.toolChoice != ToolChoice::kRequired) return {};
+  // The answer goes on behind what a call begins with.
+  HEARTH_ASSIGN(
+      const std::string schema,
+      forMember("tools", llm::schemaOfCall(*work->calls, request.tools, request.requiredTool)));
+  HEARTH_ASSIGN(llm::JsonSchema call, forMember("tools", llm::JsonSchema::parse(schema)));
+  request.format = std::make_shared<const llm::JsonSchema>(std::move(call));
+  HEARTH_ASSIGN(
+      const std::vector<int32_t> opening,
+      forMember("tools", model.model->tokenizer().encode(work->calls->opening,
+                                                         llm::SpecialTokens::kAreParsed, false)));
+  work->tokens.insert(work->tokens.end(), opening.begin(), opening.end());
+  return {};
 }
 
 HttpReply ChatService::modelList() const {

@@ -55,6 +55,7 @@ class ChatService {
   ApiResult<void> checkAccess(const HttpRequest& request) const;
   ApiResult<void> accept(const std::shared_ptr<HttpExchange>& exchange, bool isChat);
   ApiResult<AnswerWork> prepare(const std::shared_ptr<HttpExchange>& exchange, bool isChat) const;
+  static ApiResult<void> makeChatTokens(AnswerWork* work);
   ApiResult<std::shared_ptr<const ServedModel>> findModel(const std::string& name) const;
   HttpReply modelList() const;
   ApiResult<HttpReply> describeModel(const std::string& name) const;

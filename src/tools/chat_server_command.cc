@@ -55,6 +55,9 @@ Outcome<std::vector<std::shared_ptr<const ServedModel>>> openModels(
     const ChatServerOptions& options) {
   llm::OpenModelOptions open;
   open.compile = compileOptions(options.store, options.threads);
+  if (!options.chatTemplate.empty()) {
+    HEARTH_ASSIGN(open.chatTemplate, textOfArgument("@" + options.chatTemplate));
+  }
   open.context = options.context;
   open.hasPrefixes = options.prefixStore != "off";
   std::vector<std::shared_ptr<const ServedModel>> models;

@@ -52,6 +52,10 @@ CLI::App* addChatServerCommand(CLI::App* app, ChatServerOptions* options) {
                    "The largest request (4M); K, M and G are understood")
       ->transform(byteCount("--request-size"));
   server
+      ->add_option("--template", options->chatTemplate,
+                   "A file with the chat template (each model's own)")
+      ->type_name("FILE");
+  server
       ->add_option("--context", options->context,
                    "The most tokens of prompt and answers (the model's)")
       ->check(CLI::Range(size_t{1}, kMostTokens))

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -223,6 +224,44 @@ class SharedServerTest(ModelTest):
         self.assertTrue(json.loads(text)["choices"][0]["text"].startswith(" 6, "), text)
         self.refused(400, "POST", "/v1/completions", {"prompt": [10**9]})
 
+    def testAModelThatIsNotToldOfToolsHasNone(self):
+        error = self.refusedChat(tools=[WEATHER])
+        self.assertEqual(error["param"], "tools")
+        self.assertIn("chat template", error["message"])
+
+    def testAnAnswerHasTheFormatThatIsAskedFor(self):
+        schema = {"type": "object", "additionalProperties": False, "required": ["name", "legs", "kind"],
+                  "properties": {"name": {"type": "string", "maxLength": 20}, "legs": {"type": "integer"},
+                                 "colours": {"type": "array", "items": {"enum": ["black", "white"]}, "maxItems": 3},
+                                 "kind": {"enum": ["animal", "plant"]}}}
+        asked = {"messages": [{"role": "user", "content": "Describe a dog in JSON."}], "max_tokens": 100,
+                 "response_format": {"type": "json_schema", "json_schema": {"name": "thing", "schema": schema}}}
+        for seed in range(5):
+            answer = self.server.chat(**asked, temperature=2, seed=seed)
+            found = json.loads(textOf(answer))
+            self.assertEqual(answer["choices"][0]["finish_reason"], "stop")
+            self.assertLessEqual(found.keys(), schema["properties"].keys())
+            self.assertGreaterEqual(found.keys(), set(schema["required"]))
+            self.assertIsInstance(found["legs"], int)
+            self.assertLessEqual(len(found["name"]), 20)
+            self.assertIn(found["kind"], ("animal", "plant"))
+            self.assertLessEqual(set(found.get("colours", [])), {"black", "white"})
+        # A number at the root has no end of its own: the model says when it ends.
+        number = {**asked["response_format"], "json_schema": {"name": "n", "schema": {"type": "integer"}}}
+        self.assertIsInstance(json.loads(textOf(self.server.chat(**{**asked, "response_format": number}))), int)
+        words = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "string", "format": "date"}}}
+        error = self.refusedChat(response_format=words)
+        self.assertEqual(error["param"], "response_format")
+        self.assertIn("'format'", error["message"])
+
+    def testAnyObjectOfJsonMayBeAskedFor(self):
+        answer = self.server.chat([{"role": "user", "content": 'Write {"a": 1, "b": [true]} again.'}],
+                                  max_tokens=200, response_format={"type": "json_object"})
+        text = textOf(answer)
+        self.assertTrue(text.lstrip().startswith("{"), text)
+        if answer["choices"][0]["finish_reason"] == "stop":
+            self.assertIsInstance(json.loads(text), dict)
+
     def testWrongRequestsAreRefused(self):
         path = "/v1/chat/completions"
         self.assertEqual(self.refusedChat(n=2)["param"], "n")
@@ -283,12 +322,155 @@ class SharedServerTest(ModelTest):
         self.assertTrue(found["text"].startswith("Free software"), found)
         self.assertEqual("".join(found["logprobs"]), found["text"])
         self.assertTrue(found["completion"].startswith(" 6, 7"), found)
+        self.assertEqual(found["parsed"].keys(), {"name", "legs", "wild"})
+        self.assertIsInstance(found["parsed"]["wild"], bool)
         for answer in found["streamed"]:
             self.assertEqual(answer, {"text": found["text"], "reason": "length", "tokens": 12})
         self.assertEqual(found["too_long"], {"type": "BadRequestError", "code": "context_length_exceeded",
                                              "param": "messages"})
         self.assertEqual(found["no_model"]["type"], "NotFoundError")
         self.assertEqual(found["no_key"]["type"], "AuthenticationError")
+
+
+# A template that writes tools and calls as those of Llama 3.1, and as those of Qwen and Hermes.
+TOOL_TEMPLATE = """\
+{#- <|start_header_id|> #}
+{%- if tools %}<|im_start|>system
+# Tools
+{% for tool in tools %}{{ tool | tojson }}
+{% endfor %}Respond in the format {"name": function name, "parameters": object}.<|im_end|>
+{% endif %}
+{%- for message in messages %}<|im_start|>{{ "user" if message.role == "tool" else message.role }}
+{%- if message.tool_calls %}
+{%- for call in message.tool_calls %}
+{"name": "{{ call.function.name }}", "parameters": {{ call.function.arguments | tojson }}}
+{%- endfor %}
+{%- else %}
+{{ message.content }}
+{%- endif %}<|im_end|>
+{% endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+MARKED_TOOL_TEMPLATE = TOOL_TEMPLATE.replace("<|start_header_id|>", "<tool_call>").replace("parameters", "arguments")
+WEATHER = {"type": "function", "function": {
+    "name": "get_weather", "description": "The weather of a city",
+    "parameters": {"type": "object", "required": ["city"], "additionalProperties": False,
+                   "properties": {"city": {"type": "string", "maxLength": 30}}}}}
+CLOCK = {"type": "function", "function": {"name": "get_time", "parameters": {"type": "object", "properties": {}}}}
+
+
+def weatherTurns(city):
+    """A question, the call that answers it, and its result."""
+    call = {"id": f"call_{city}", "type": "function",
+            "function": {"name": "get_weather", "arguments": json.dumps({"city": city})}}
+    return [{"role": "user", "content": f"What is the weather in {city}?"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": call["id"], "content": "sunny"}]
+
+
+class ToolServerTest(ModelTest):
+    """Base of tests with a model that is told of tools."""
+
+    template = ""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        (folder / "template").write_text(cls.template, encoding="utf-8")
+        cls.server = cls.enterClassContext(Server(cls.file, "--template", folder / "template"))
+
+
+class RequiredCallTests:
+    def testACallMayBeRequired(self):
+        messages = [{"role": "user", "content": "Hello!"}]
+        for seed in range(3):
+            choice = self.server.chat(messages, tools=[WEATHER, CLOCK], tool_choice="required", max_tokens=100,
+                                      temperature=2, seed=seed)["choices"][0]
+            self.assertEqual(choice["finish_reason"], "tool_calls", choice)
+            function, = (call["function"] for call in choice["message"]["tool_calls"])
+            self.assertEqual(list(json.loads(function["arguments"])),
+                             ["city"] if function["name"] == "get_weather" else [])
+        choice = self.server.chat(messages, tools=[WEATHER, CLOCK], max_tokens=100, tool_choice={
+            "type": "function", "function": {"name": "get_time"}})["choices"][0]
+        self.assertEqual(choice["message"]["tool_calls"][0]["function"], {"name": "get_time", "arguments": "{}"})
+        # Cut off, it is no call.
+        choice = self.server.chat(messages, tools=[WEATHER], tool_choice="required", max_tokens=2)["choices"][0]
+        self.assertEqual(choice["finish_reason"], "length")
+        self.assertNotIn("tool_calls", choice["message"])
+
+
+class MarkedToolTest(RequiredCallTests, ToolServerTest):
+    template = MARKED_TOOL_TEMPLATE
+
+    def chunks(self, **members):
+        with contextlib.closing(self.server.send("POST", "/v1/chat/completions",
+                                                 {"temperature": 0, "stream": True, **members})) as connection:
+            events = connection.getresponse().read().decode().split("\n\n")
+        return [json.loads(event.removeprefix("data: "))["choices"][0] for event in events[:-2]]
+
+    def testACallIsReadFromTheAnswer(self):
+        # What a small model does reliably is to repeat.
+        def repeated(text):
+            return [{"role": "user", "content": f"Repeat: {text}"}, {"role": "assistant", "content": text}]
+
+        def call(city):
+            return f'<tool_call>\n{{"name": "get_weather", "arguments": {{"city": "{city}"}}}}\n</tool_call>'
+        texts = ["abc", "Hello world!", call("Paris"), call("Bern"), call("London")]
+        messages = [message for text in texts for message in repeated(text)][:-1]
+        asked = {"messages": messages, "tools": [WEATHER], "max_tokens": 100}
+        choice = self.server.chat(**asked)["choices"][0]
+        self.assertEqual(choice["finish_reason"], "tool_calls", choice)
+        self.assertIsNone(choice["message"]["content"])
+        call = choice["message"]["tool_calls"][0]
+        self.assertEqual(call["function"]["name"], "get_weather")
+        self.assertEqual(json.loads(call["function"]["arguments"]), {"city": "London"})
+        self.assertTrue(call["id"].startswith("call_"))
+        # The same as a stream.
+        *deltas, last = self.chunks(**asked)
+        self.assertEqual(last["finish_reason"], "tool_calls")
+        streamed = [one for chunk in deltas for one in chunk["delta"].get("tool_calls", [])]
+        self.assertEqual([one["index"] for one in streamed], list(range(len(streamed))))
+        self.assertEqual(streamed[0]["function"], call["function"])
+        self.assertEqual("".join(chunk["delta"].get("content", "") for chunk in deltas), "")
+        # Without tools the same words are text.
+        plain = self.server.chat(messages, max_tokens=100)
+        self.assertNotIn("tool_calls", plain["choices"][0]["message"])
+
+
+class ToolTest(RequiredCallTests, ToolServerTest):
+    template = TOOL_TEMPLATE
+
+    def testToolsMayBeLeftAlone(self):
+        def tokens(**members):
+            return self.server.chat([{"role": "user", "content": "Hello!"}], max_tokens=1,
+                                    **members)["usage"]["prompt_tokens"]
+        self.assertEqual(tokens(tools=[WEATHER], tool_choice="none"), tokens())
+        self.assertGreater(tokens(tools=[WEATHER]), tokens() + 50)
+
+    def testCallsAndTheirResultsAreGivenToTheModel(self):
+        def tokens(turns):
+            return self.server.chat([*turns, {"role": "user", "content": "Thanks!"}], tools=[WEATHER],
+                                    max_tokens=1)["usage"]["prompt_tokens"]
+        turns = weatherTurns("Paris")
+        plain = [{key: value for key, value in turn.items() if key != "tool_calls"} for turn in turns]
+        self.assertGreater(tokens(turns), tokens(plain) + 10)
+        # Their arguments are an object in the template, not a text with quotes and backslashes.
+        more = json.loads(json.dumps(turns))
+        more[1]["tool_calls"][0]["function"]["arguments"] = {"city": "Paris"}
+        self.assertEqual(tokens(more), tokens(turns))
+
+    def testWrongToolsAreRefused(self):
+        for member, value in (("tools", [{"type": "function"}]), ("tool_choice", "required")):
+            error = self.errorOf(self.server, 400, "POST", "/v1/chat/completions",
+                                 {"messages": [{"role": "user", "content": "a"}], member: value})
+            self.assertEqual(error["param"], member)
+        odd = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "minProperties": 1}}}
+        error = self.errorOf(self.server, 400, "POST", "/v1/chat/completions",
+                             {"messages": [{"role": "user", "content": "a"}], "tools": [odd],
+                              "tool_choice": "required"})
+        self.assertEqual(error["param"], "tools")
+        self.assertIn("'minProperties'", error["message"])
 
 
 class OwnServerTest(ModelTest):

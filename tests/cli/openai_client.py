@@ -7,9 +7,16 @@ import json
 import sys
 
 import openai
+import pydantic
 
 MESSAGES = [{"role": "system", "content": "You are brief."},
             {"role": "user", "content": "What is free software?"}]
+
+
+class Animal(pydantic.BaseModel):
+    name: str = pydantic.Field(description="what it is called", max_length=30)
+    legs: int | None
+    wild: bool
 
 
 async def streamed(client, model):
@@ -40,7 +47,11 @@ def main(url):
                                           logprobs=True, top_logprobs=2)
     completion = client.completions.create(model=model, prompt="1, 2, 3, 4, 5,", max_tokens=8,
                                            temperature=0)
+    parsed = client.chat.completions.parse(
+        model=model, messages=[{"role": "user", "content": "Describe a dog: name, legs, wild."}],
+        response_format=Animal, temperature=0, max_tokens=100)
     found = {
+        "parsed": parsed.choices[0].message.parsed.model_dump(),
         "model": client.models.retrieve(model).id,
         "text": chat.choices[0].message.content,
         "logprobs": [entry.token for entry in chat.choices[0].logprobs.content],

@@ -442,7 +442,9 @@ def chatRequests():
                                                   {"role": "user", "content": [{"type": "text", "text": "b"}]}],
                        "max_tokens": 4, "stop": ["x"], "stream": True, "stream_options": {"include_usage": True},
                        "temperature": 0.5, "top_p": 1, "seed": 7, "n": 1, "logprobs": True, "top_logprobs": 2,
-                       "tools": [], "response_format": {"type": "text"}}).encode()
+                       "tools": [], "response_format": {"type": "json_schema", "json_schema": {
+                           "name": "n", "schema": {"type": "object", "properties": {"a": {"type": "null"}}}}}}
+                      ).encode()
     completion = json.dumps({"prompt": [1, 2, 3], "logprobs": 0, "stop": "y", "echo": False, "user": None}).encode()
     yield "chat", (b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
                    b"Content-Length: %d\r\n\r\n" % len(chat)) + chat
@@ -453,6 +455,40 @@ def chatRequests():
     yield "two", b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"
     yield "chat.json", chat
     yield "completion.json", completion
+    function = {"name": "f", "parameters": {"type": "object"}}
+    yield "tools.json", json.dumps({
+        "tools": [{"type": "function", "function": function}], "parallel_tool_calls": False,
+        "tool_choice": {"type": "function", "function": {"name": "f"}},
+        "messages": [{"role": "user", "content": "a"},
+                     {"role": "assistant", "content": None, "tool_calls": [
+                         {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}]},
+                     {"role": "tool", "tool_call_id": "c", "content": "b"}]}).encode()
+
+
+def jsonSchemas():
+    """A schema, a zero, and bytes that choose a text of it."""
+    choices = b'\0{"na": "x", 1 }}]]"\\u00e9"' * 3
+    node = {"type": "object", "required": ["name"], "additionalProperties": False,
+            "properties": {"name": {"type": "string", "minLength": 1, "maxLength": 8},
+                           "kind": {"enum": ["a", "ab", 1, None]}, "size": {"type": ["number", "null"]},
+                           "parts": {"type": "array", "items": {"$ref": "#/$defs/node"}, "maxItems": 2}}}
+    yield "tree", json.dumps({"$ref": "#/$defs/node", "$defs": {"node": node}}).encode() + choices
+    yield "any", b'{"type": "object"}' + choices
+    yield "choice", json.dumps({"anyOf": [{"const": True}, {"allOf": [{"type": "integer"}]}, {"$ref": "#"},
+                                          {"type": "object", "additionalProperties": {"type": "boolean"}}]}
+                               ).encode() + choices
+    yield "endless", b'{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}' + choices
+    yield "unknown", b'{"type": "string", "pattern": "a"}' + choices
+
+
+def toolCalls():
+    """Answers with calls, behind a byte that says which form calls have."""
+    call = json.dumps({"name": "f", "arguments": {"a": [1, None, "b"]}}).encode()
+    yield "marks", b"\0Now.\n<tool_call>\n" + call + b"\n</tool_call>\n<tool_call>[" + call + b"]</tool_call> "
+    yield "none", b"\0<tool_call>f()</tool_call> <tool_call"
+    yield "inside", b"\x80" + call
+    yield "list", b"\1[TOOL_CALLS] [" + call + b"]"
+    yield "whole", b"\2 " + json.dumps({"name": "g", "parameters": {}}).encode()
 
 
 def packedStrings():
@@ -520,7 +556,8 @@ def main():
                           ("delegate_graph_fuzz", delegateGraphs),
                           ("chat_template_fuzz", chatTemplates), ("tokenizer_json_fuzz", tokenizers),
                           ("llm_metadata_fuzz", languageMetadata), ("chat_request_fuzz", chatRequests),
-                          ("sentence_piece_fuzz", sentencePieces),
+                          ("sentence_piece_fuzz", sentencePieces), ("json_schema_fuzz", jsonSchemas),
+                          ("tool_calls_fuzz", toolCalls),
                           ("packed_strings_fuzz", packedStrings),
                           ("sentencepiece_model_fuzz", sentencepieceModels)):
         folder = FOLDER / target

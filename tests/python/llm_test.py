@@ -2,6 +2,7 @@
 """hearth.llm with the model in the shared test data."""
 
 import asyncio
+import json
 import os
 import pathlib
 import subprocess
@@ -105,6 +106,15 @@ class LlmTest(unittest.TestCase):
 
         self.assertEqual(asyncio.run(both()),
                          [str(self.model.chat().send(question, **options)) for question in questions])
+
+    def testAnAnswerConformsToItsSchema(self):
+        schema = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 20}},
+                  "required": ["city"], "additionalProperties": False}
+        for given in (schema, json.dumps(schema)):
+            found = json.loads(str(self.model.complete(QUESTION, json_schema=given)))
+            self.assertEqual(list(found), ["city"])
+        with self.assertRaisesRegex(hearth.Error, "'pattern'"):
+            self.model.complete(QUESTION, json_schema={"type": "string", "pattern": "a"})
 
     def testAHookChoosesTokens(self):
         wanted = self.model.tokenize("Bonn")

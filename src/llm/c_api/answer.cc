@@ -39,6 +39,12 @@ Result<GenerationOptions> generationOptions(const OpenModel& model,
     generation.stops.texts.emplace_back(options.stops[i]);
   }
   generation.maxTokens = options.max_tokens;
+  if (options.json_schema != nullptr) {
+    HEARTH_ASSIGN(JsonSchema schema, JsonSchema::parse(options.json_schema));
+    generation.constraint =
+        std::make_shared<JsonConstraint>(std::make_shared<const JsonSchema>(std::move(schema)),
+                                         model.tokenOrder(), model.tokenizer());
+  }
   return generation;
 }
 

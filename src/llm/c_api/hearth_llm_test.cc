@@ -309,6 +309,22 @@ TEST_F(HearthLlmTest, TheCallerMayChangeTheScores) {
   hearth_llm_answer_free(answer);
 }
 
+TEST_F(HearthLlmTest, AnAnswerConformsToItsSchema) {
+  ask(kQuestion);
+  hearth_llm_answer_options options = HEARTH_LLM_ANSWER_OPTIONS_INIT;
+  options.temperature = 0;
+  options.json_schema =
+      R"({"type": "object", "properties": {"free": {"type": "boolean"}}, "required": ["free"]})";
+  const nlohmann::json answer = nlohmann::json::parse(answerTo(&options));
+  EXPECT_TRUE(answer.is_object() && answer.size() == 1 && answer.at("free").is_boolean()) << answer;
+  options.json_schema = R"({"type": "string", "pattern": "a"})";
+  hearth_llm_answer* refused = nullptr;
+  EXPECT_EQ(hearth_llm_answer_begin(session_, &options, &refused, errors_.out()),
+            HEARTH_UNSUPPORTED);
+  options.json_schema = "{";
+  EXPECT_EQ(hearth_llm_answer_begin(session_, &options, &refused, nullptr), HEARTH_BAD_DATA);
+}
+
 TEST_F(HearthLlmTest, ASessionThatAnswersIsNotChanged) {
   EXPECT_EQ(hearth_llm_answer_begin(session_, nullptr, nullptr, nullptr), HEARTH_UNEXPECTED_NULL);
   hearth_llm_answer* answer = nullptr;

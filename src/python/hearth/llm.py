@@ -59,7 +59,7 @@ class _AnswerOptions(_Structure):
                 ("temperature", ctypes.c_float), ("top_k", ctypes.c_uint32),
                 ("top_p", ctypes.c_float), ("min_p", ctypes.c_float), ("padding", ctypes.c_uint32),
                 ("seed", ctypes.c_uint64), ("stops", ctypes.POINTER(ctypes.c_char_p)),
-                ("stop_count", ctypes.c_size_t)]
+                ("stop_count", ctypes.c_size_t), ("json_schema", ctypes.c_char_p)]
 
 
 class _Statistics(_Structure):
@@ -167,6 +167,12 @@ def _utf8(text, what):
     if not isinstance(text, str):
         raise InvalidArgument(f"{what} is {text!r}; it is a str.")
     return text.encode("utf-8", "surrogatepass")
+
+
+def _schema(given):
+    if given is None:
+        return None
+    return _utf8(given if isinstance(given, str) else json.dumps(given), "json_schema")
 
 
 def _number(name, given, most):
@@ -361,18 +367,21 @@ class Session:
             return Session._make(self.model, self)
 
     def answer(self, *, max_tokens=0, temperature=None, top_k=0, top_p=0, min_p=0, seed=0, stops=(),
-               hook=None):
+               json_schema=None, hook=None):
         """An Answer that continues the text. Nothing is computed yet.
 
         `max_tokens`: 0 = as many as the context has room for. `temperature`: 0 = always the most
         likely token, None = the model's own; `top_k`, `top_p`, `min_p`: 0 = the model's own, or no
-        limit. `stops`: texts that end the answer. `hook`: called before each token with the scores,
-        an array of float32 that it may change, and the tokens of the answer so far.
+        limit. `stops`: texts that end the answer. `json_schema`: a JSON Schema, a dict or a text,
+        that the answer conforms to (docs/chat-server.md has the words that are known). `hook`: called
+        before each token with the scores, an array of float32 that it may change, and the tokens of
+        the answer so far.
         """
         return Answer(self, hook, max_tokens=_number("max_tokens", max_tokens, (1 << 32) - 1),
                       temperature=-1 if temperature is None else float(temperature),
                       top_k=_number("top_k", top_k, (1 << 32) - 1), top_p=float(top_p),
-                      min_p=float(min_p), seed=_number("seed", seed, (1 << 64) - 1), stops=stops)
+                      min_p=float(min_p), seed=_number("seed", seed, (1 << 64) - 1), stops=stops,
+                      json_schema=_schema(json_schema))
 
     @property
     def statistics(self):

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "llm/json_schema.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "llm/chat_template.h"
+#include "llm/template_value.h"
+
+namespace hearth::llm {
+namespace {
+
+using Kind = JsonSchema::Kind;
+using Node = JsonSchema::Node;
+
+constexpr size_t kMaxLiteralBytes = size_t{1} << 20;
+constexpr size_t kMaxChoices = size_t{1} << 18;
+constexpr size_t kMaxVisits = size_t{1} << 24;  // while choices are looked for
+// Larger counts are no limits in practice, and would be a state of the automaton each.
+constexpr int64_t kMaxCount = 100'000;
+constexpr std::string_view kHere = "The schema";
+
+// Words that say nothing about which values are right.
+constexpr std::array<std::string_view, 13> kDescribing = {
+    "title",   "description", "default",    "examples", "$schema",     "$id",      "$comment",
+    "$anchor", "readOnly",    "deprecated", "$defs",    "definitions", "writeOnly"};
+
+constexpr std::array<std::string_view, 7> kTypes = {"object",  "array",   "string", "number",
+                                                    "integer", "boolean", "null"};
+
+bool describes(std::string_view word) {
+  return std::ranges::contains(kDescribing, word);
+}
+
+// Whether a value of an `enum` has one of the types; all have where there are none.
+bool hasType(const TemplateValue& value, const std::vector<std::string>& types) {
+  if (types.empty()) return true;
+  return std::ranges::any_of(types, [&](std::string_view type) {
+    if (type == "object") return value.asDictionary() != nullptr;
+    if (type == "array") return value.asList() != nullptr;
+    if (type == "string") return value.asText() != nullptr;
+    if (type == "integer") return value.asInteger() != nullptr;
+    if (type == "number") return value.asInteger() != nullptr || value.asFloat() != nullptr;
+    if (type == "boolean") return value.asBool() != nullptr;
+    return value.isNone();
+  });
+}
+
+}  // namespace
+
+// Makes nodes of a schema.
+class JsonSchemaReader {
+ public:
+  explicit JsonSchemaReader(TemplateValue schema) : document_(std::move(schema)) {
+    schema_.nodes_.push_back({.kind = Kind::kString});  // kAnyString
+  }
+
+  Result<JsonSchema> read() {
+    HEARTH_ASSIGN(schema_.root_, reference("#"));
+    // Places that others refer to are read here and not where they are found, since a chain of
+    // references may be long.
+    while (!unread_.empty()) {
+      const auto [node, pointer] = std::move(unread_.back());
+      unread_.pop_back();
+      HEARTH_ASSIGN(const TemplateValue value, find(pointer));
+      HEARTH_ASSIGN(const uint32_t made, read(value));
+      schema_.nodes_[node].choices.push_back(made);
+    }
+    HEARTH_TRY(resolveChoices());
+    findDepths();
+    if (schema_.nodes_[schema_.root_].depth > JsonSchema::kMaxDepth)
+      return fail(ErrorCode::kBadData,
+                  "{} has no value: what it requires contains itself, or nests more than {} deep.",
+                  kHere, JsonSchema::kMaxDepth);
+    return std::move(schema_);
+  }
+
+ private:
+  using Dictionary = DictionaryValue;
+
+  Result<uint32_t> add(Node node) {
+    if (schema_.nodes_.size() == JsonSchema::kMaxNodes)
+      return fail(ErrorCode::kUnsupported, "{} has more than {} parts.", kHere,
+                  JsonSchema::kMaxNodes);
+    schema_.nodes_.push_back(std::move(node));
+    return static_cast<uint32_t>(schema_.nodes_.size() - 1);
+  }
+
+  Result<uint32_t> addLiterals(std::vector<std::string> literals) {
+    return add({.kind = Kind::kLiterals, .literals = std::move(literals)});
+  }
+
+  // The node of a place in the document, which is read later.
+  Result<uint32_t> reference(const std::string& pointer) {
+    const auto found = references_.find(pointer);
+    if (found != references_.end()) return found->second;
+    HEARTH_ASSIGN(const uint32_t node, add({.kind = Kind::kAnyOf}));
+    references_.emplace(pointer, node);
+    unread_.emplace_back(node, pointer);
+    return node;
+  }
+
+  // RFC 6901, behind a '#'.
+  Result<TemplateValue> find(const std::string& pointer) const {
+    const auto unknown = [&] {
+      return fail(ErrorCode::kUnsupported, "{} has the $ref '{}', which is no place in it.", kHere,
+                  pointer);
+    };
+    std::string_view rest(pointer);
+    if (!rest.starts_with('#')) return unknown();
+    rest.remove_prefix(1);
+    TemplateValue value = document_;
+    while (!rest.empty()) {
+      if (!rest.starts_with('/')) return unknown();
+      rest.remove_prefix(1);
+      const size_t end = std::min(rest.find('/'), rest.size());
+      std::string name;
+      for (size_t i = 0; i < end; ++i) {
+        const bool isEscape = rest[i] == '~' && i + 1 < end;
+        name += isEscape ? (rest[++i] == '1' ? '/' : '~') : rest[i];
+      }
+      rest.remove_prefix(end);
+      const TemplateValue* next = nullptr;
+      if (const Dictionary* const dictionary = value.asDictionary()) {
+        next = dictionary->find(name);
+      } else if (const ListValue* const list = value.asList()) {
+        size_t index = 0;
+        const auto read = std::from_chars(name.data(), name.data() + name.size(), index);
+        if (read.ec == std::errc() && read.ptr == name.data() + name.size() &&
+            index < list->items.size())
+          next = &list->items[index];
+      }
+      if (next == nullptr) return unknown();
+      value = TemplateValue(*next);
+    }
+    return value;
+  }
+
+  // A value of any kind; made once.
+  Result<uint32_t> any() {
+    if (any_) return *any_;
+    HEARTH_ASSIGN(const uint32_t node, add({.kind = Kind::kAnyOf}));
+    any_ = node;
+    std::vector<uint32_t> choices;
+    for (const std::string_view type : {"object", "array", "string", "number", "boolean", "null"}) {
+      HEARTH_ASSIGN(const uint32_t choice, read(type, Dictionary()));
+      choices.push_back(choice);
+    }
+    schema_.nodes_[node].choices = std::move(choices);
+    return node;
+  }
+
+  // Nests as deeply as the document, whose depth TemplateValue limits.
+  Result<uint32_t> read(const TemplateValue& value) {
+    if (const bool* const truth = value.asBool(); truth != nullptr && *truth) return any();
+    const Dictionary* const schema = value.asDictionary();
+    if (schema == nullptr)
+      return fail(ErrorCode::kBadData, "{} has {} where an object is needed.", kHere,
+                  value.kindName());
+    if (const TemplateValue* const target = schema->find("$ref")) {
+      HEARTH_TRY(checkWords(*schema, "$ref", {"$ref"}));
+      const std::string* const pointer = target->asText();
+      if (pointer == nullptr)
+        return fail(ErrorCode::kBadData, "{} has a $ref that is no text.", kHere);
+      return reference(*pointer);
+    }
+    for (const char* const word : {"anyOf", "allOf"})
+      if (const TemplateValue* const schemas = schema->find(word))
+        return readChoices(*schema, word, *schemas);
+    HEARTH_ASSIGN(const std::vector<std::string> types, typesOf(*schema));
+    if (schema->find("enum") != nullptr || schema->find("const") != nullptr)
+      return readLiterals(*schema, types);
+    HEARTH_TRY(checkWords(*schema, "",
+                          {"type", "properties", "required", "additionalProperties", "items",
+                           "minItems", "maxItems", "minLength", "maxLength"}));
+    if (types.size() == 1) return read(types.front(), *schema);
+    // Words that are of one type limit that type only.
+    Node node{.kind = Kind::kAnyOf};
+    if (types.empty()) {
+      const bool isLimited = std::ranges::any_of(
+          schema->items, [](const auto& item) { return !describes(item.first); });
+      if (!isLimited) return any();
+      return fail(ErrorCode::kUnsupported, "{} limits a value without saying its `type`.", kHere);
+    }
+    for (const std::string& type : types) {
+      HEARTH_ASSIGN(const uint32_t choice, read(type, *schema));
+      node.choices.push_back(choice);
+    }
+    return add(std::move(node));
+  }
+
+  // Refuses words that are not among these and do more than describe.
+  static Status checkWords(const Dictionary& schema, std::string_view beside,
+                           std::initializer_list<std::string_view> known) {
+    for (const auto& [word, value] : schema.items) {
+      if (describes(word) || std::ranges::contains(known, std::string_view(word))) continue;
+      if (beside.empty())
+        return fail(ErrorCode::kUnsupported, "{} has the word '{}', which is not supported.", kHere,
+                    word);
+      return fail(ErrorCode::kUnsupported,
+                  "{} has the word '{}' beside '{}', which is not supported.", kHere, word, beside);
+    }
+    return {};
+  }
+
+  static Result<std::vector<std::string>> typesOf(const Dictionary& schema) {
+    std::vector<std::string> types;
+    const TemplateValue* const type = schema.find("type");
+    if (type == nullptr) return types;
+    const ListValue* const list = type->asList();
+    const std::vector<TemplateValue> one = {*type};
+    for (const TemplateValue& item : list != nullptr ? list->items : one) {
+      const std::string* const name = item.asText();
+      if (name == nullptr || !std::ranges::contains(kTypes, std::string_view(*name)))
+        return fail(ErrorCode::kBadData, "{} has a `type` that JSON does not have.", kHere);
+      types.push_back(*name);
+    }
+    if (types.empty()) return fail(ErrorCode::kBadData, "{} has an empty list as `type`.", kHere);
+    return types;
+  }
+
+  Result<uint32_t> readChoices(const Dictionary& schema, std::string_view word,
+                               const TemplateValue& schemas) {
+    HEARTH_TRY(checkWords(schema, word, {word}));
+    const ListValue* const list = schemas.asList();
+    if (list == nullptr || list->items.empty())
+      return fail(ErrorCode::kBadData, "{} has '{}' without a list of schemas.", kHere, word);
+    if (word == "allOf" && list->items.size() > 1)
+      return fail(ErrorCode::kUnsupported, "{} has 'allOf' with more than one schema.", kHere);
+    Node node{.kind = Kind::kAnyOf};
+    for (const TemplateValue& item : list->items) {
+      HEARTH_ASSIGN(const uint32_t choice, read(item));
+      node.choices.push_back(choice);
+    }
+    return add(std::move(node));
+  }
+
+  Result<uint32_t> readLiterals(const Dictionary& schema, const std::vector<std::string>& types) {
+    HEARTH_TRY(checkWords(schema, "enum", {"enum", "const", "type"}));
+    const TemplateValue* const choices = schema.find("enum");
+    const TemplateValue* const constant = schema.find("const");
+    if (choices != nullptr && constant != nullptr)
+      return fail(ErrorCode::kUnsupported, "{} has 'const' beside 'enum'.", kHere);
+    if (choices != nullptr && choices->asList() == nullptr)
+      return fail(ErrorCode::kBadData, "{} has an 'enum' that is no list.", kHere);
+    const std::vector<TemplateValue> one =
+        constant != nullptr ? std::vector{*constant} : std::vector<TemplateValue>();
+    std::vector<std::string> literals;
+    for (const TemplateValue& value : constant != nullptr ? one : choices->asList()->items) {
+      if (!hasType(value, types)) continue;
+      HEARTH_ASSIGN(std::string text, toJson(value, {}, kMaxLiteralBytes));
+      literals.push_back(std::move(text));
+    }
+    if (literals.empty())
+      return fail(ErrorCode::kBadData, "{} has an 'enum' without a value of its type.", kHere);
+    return addLiterals(std::move(literals));
+  }
+
+  // A value of one type.
+  Result<uint32_t> read(std::string_view type, const Dictionary& schema) {
+    if (type == "object") return readObject(schema);
+    if (type == "boolean") return addLiterals({"true", "false"});
+    if (type == "null") return addLiterals({"null"});
+    Node node;
+    if (type == "array") {
+      node.kind = Kind::kArray;
+      HEARTH_TRY(readCounts(schema, "minItems", "maxItems", &node));
+      const TemplateValue* const items = schema.find("items");
+      HEARTH_ASSIGN(node.items, items != nullptr ? read(*items) : any());
+    } else if (type == "string") {
+      node.kind = Kind::kString;
+      HEARTH_TRY(readCounts(schema, "minLength", "maxLength", &node));
+    } else {
+      node.kind = type == "integer" ? Kind::kInteger : Kind::kNumber;
+    }
+    return add(std::move(node));
+  }
+
+  static Status readCounts(const Dictionary& schema, std::string_view least, std::string_view most,
+                           Node* node) {
+    for (const auto& [word, count] :
+         {std::pair(least, &node->least), std::pair(most, &node->most)}) {
+      const TemplateValue* const value = schema.find(word);
+      if (value == nullptr) continue;
+      const int64_t* const number = value->asInteger();
+      if (number == nullptr || *number < 0)
+        return fail(ErrorCode::kBadData, "{} has '{}' that is no count.", kHere, word);
+      if (*number > kMaxCount)
+        return fail(ErrorCode::kUnsupported, "{} has '{}' {}; at most {} is supported.", kHere,
+                    word, *number, kMaxCount);
+      *count = static_cast<uint32_t>(*number);
+    }
+    if (node->least > node->most)
+      return fail(ErrorCode::kBadData, "{} has '{}' {} above '{}' {}.", kHere, least, node->least,
+                  most, node->most);
+    return {};
+  }
+
+  Result<uint32_t> readObject(const Dictionary& schema) {
+    Node node{.kind = Kind::kObject};
+    const TemplateValue* const properties = schema.find("properties");
+    const TemplateValue* const required = schema.find("required");
+    const TemplateValue* const others = schema.find("additionalProperties");
+    const bool* const hasOthers = others != nullptr ? others->asBool() : nullptr;
+    const bool isClosed = hasOthers != nullptr && !*hasOthers;
+    const auto readOthers = [&]() -> Result<uint32_t> {
+      return others != nullptr ? read(*others) : any();
+    };
+    if (properties != nullptr) {
+      if (properties->asDictionary() == nullptr)
+        return fail(ErrorCode::kBadData, "{} has 'properties' that are no object.", kHere);
+      for (const auto& [name, value] : properties->asDictionary()->items) {
+        JsonSchema::Property property;
+        HEARTH_ASSIGN(property.key, toJson(TemplateValue(name), {}, kMaxLiteralBytes));
+        HEARTH_ASSIGN(property.value, read(value));
+        node.properties.push_back(std::move(property));
+      }
+    }
+    if (required != nullptr) {
+      if (required->asList() == nullptr)
+        return fail(ErrorCode::kBadData, "{} has 'required' that is no list.", kHere);
+      for (const TemplateValue& name : required->asList()->items) {
+        if (name.asText() == nullptr)
+          return fail(ErrorCode::kBadData, "{} requires a property that is no text.", kHere);
+        HEARTH_ASSIGN(std::string key, toJson(name, {}, kMaxLiteralBytes));
+        const auto found = std::ranges::find(node.properties, key, &JsonSchema::Property::key);
+        if (found != node.properties.end()) {
+          found->isRequired = true;
+          continue;
+        }
+        if (isClosed)
+          return fail(ErrorCode::kBadData,
+                      "{} requires the property {}, which 'additionalProperties' excludes.", kHere,
+                      key);
+        HEARTH_ASSIGN(const uint32_t value, readOthers());
+        node.properties.push_back({.key = std::move(key), .value = value, .isRequired = true});
+      }
+    }
+    node.hasAnyKeys = node.properties.empty() && properties == nullptr && !isClosed;
+    if (node.hasAnyKeys) {
+      HEARTH_ASSIGN(node.items, readOthers());
+    } else if (others != nullptr && hasOthers == nullptr) {
+      // Checked, though no such property is generated.
+      HEARTH_TRY(readOthers());
+    }
+    return add(std::move(node));
+  }
+
+  // Replaces choices that are choices themselves by theirs.
+  Status resolveChoices() {
+    size_t visits = 0;
+    size_t total = 0;
+    std::vector<std::vector<uint32_t>> resolved(schema_.nodes_.size());
+    std::vector<uint32_t> visited(schema_.nodes_.size(), JsonSchema::kMost);
+    for (uint32_t i = 0; i < schema_.nodes_.size(); ++i) {
+      std::vector<uint32_t> open = {i};
+      while (!open.empty()) {
+        const uint32_t at = open.back();
+        open.pop_back();
+        if (std::exchange(visited[at], i) == i) continue;
+        const Node& node = schema_.nodes_[at];
+        visits += 1 + node.choices.size();
+        if (visits > kMaxVisits || total > kMaxChoices)
+          return fail(ErrorCode::kUnsupported, "{} has more than {} choices.", kHere, kMaxChoices);
+        if (node.kind != Kind::kAnyOf) {
+          resolved[i].push_back(at);
+          ++total;
+          continue;
+        }
+        open.insert(open.end(), node.choices.rbegin(), node.choices.rend());
+      }
+    }
+    for (uint32_t i = 0; i < schema_.nodes_.size(); ++i)
+      schema_.nodes_[i].choices = std::move(resolved[i]);
+    return {};
+  }
+
+  // The depths that each round finds are the right ones up to the round's number.
+  void findDepths() {
+    const auto depthOf = [&](uint32_t index) {
+      uint32_t depth = JsonSchema::kMaxDepth + 1;
+      for (const uint32_t choice : schema_.nodes_[index].choices)
+        depth = std::min(depth, schema_.nodes_[choice].depth);
+      return depth;
+    };
+    bool isChanged = true;
+    for (uint32_t round = 0; isChanged && round <= JsonSchema::kMaxDepth + 1; ++round) {
+      isChanged = false;
+      for (Node& node : schema_.nodes_) {
+        if (node.kind == Kind::kAnyOf) continue;
+        uint32_t depth = 0;
+        if (node.kind == Kind::kArray) depth = 1 + (node.least > 0 ? depthOf(node.items) : 0);
+        if (node.kind == Kind::kObject) {
+          for (const JsonSchema::Property& property : node.properties)
+            if (property.isRequired) depth = std::max(depth, depthOf(property.value));
+          ++depth;
+        }
+        depth = std::min(depth, JsonSchema::kMaxDepth + 1);
+        isChanged |= std::exchange(node.depth, depth) != depth;
+      }
+    }
+    for (uint32_t i = 0; i < schema_.nodes_.size(); ++i) schema_.nodes_[i].depth = depthOf(i);
+  }
+
+  const TemplateValue document_;
+  JsonSchema schema_;
+  std::map<std::string, uint32_t, std::less<>> references_;
+  std::vector<std::pair<uint32_t, std::string>> unread_;
+  std::optional<uint32_t> any_;
+};
+
+Result<JsonSchema> JsonSchema::parse(std::string_view json) {
+  HEARTH_ASSIGN(TemplateValue value, templateValueOfJson(json));
+  return JsonSchemaReader(std::move(value)).read();
+}
+
+Result<JsonSchema> JsonSchema::anyObject() {
+  return parse(R"({"type": "object"})");
+}
+
+}  // namespace hearth::llm
