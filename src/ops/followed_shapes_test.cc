@@ -107,6 +107,17 @@ class Graph {
     return graph::describeDimensions(result.operands[result.outputs[0]].dimensions);
   }
 
+  // The sentence with which specialize() or specializePartly() refuses these inputs.
+  std::string refusal(std::vector<Dimensions> now, bool isPartly) {
+    finish();
+    if (isPartly) {
+      const auto made = specializePartly(model_, now);
+      return made ? "" : made.error().toString();
+    }
+    const auto made = specialize(model_, now);
+    return made ? "" : made.error().toString();
+  }
+
  private:
   void finish() {
     graph::Subgraph& main = model_.main();
@@ -360,6 +371,18 @@ TEST(FollowedShapesTest, ARankStays) {
   const uint32_t none = graph.add(OperandType::kTensorInt32, {}, Lifetime::kNoValue);
   graph.operation(OperationType::kSqueeze, {graph.input({1, 1, 6}), none}, {6});
   EXPECT_THAT(graph.resized({{4, 1, 6}}), HasSubstr("[4,1,6] in place of [1,1,6]"));
+}
+
+// Only inferAgain() gives an output of rank 0 another rank.
+TEST(FollowedShapesTest, ARankOfZeroStays) {
+  const auto mean = [] {
+    Graph graph;
+    graph.operation(OperationType::kMean, {graph.input({6}), graph.ints({0}), graph.scalar(1)}, {});
+    return graph;
+  };
+  EXPECT_THAT(mean().refusal({{6}}, false), HasSubstr("MEAN"));
+  EXPECT_THAT(mean().refusal({{6}}, true), HasSubstr("MEAN"));
+  EXPECT_EQ(mean().inferredAgain({{6}}), "[1]");
 }
 
 TEST(FollowedShapesTest, WhatContradictsNamesTheChange) {

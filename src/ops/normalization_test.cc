@@ -103,6 +103,14 @@ TEST(InstanceNormalizationTest, EachChannelOfEachImage) {
   EXPECT_THAT(builder.result<float>(), ElementsAre(8, 12, 8, 12));
 }
 
+TEST(InstanceNormalizationTest, AChannelOfOneElementIsTheOffset) {
+  OperationBuilder builder(OperationType::kInstanceNormalization);
+  builder.input({1, 1, 1, 1}, std::vector<float>{7});
+  builder.scalar(2.0f).scalar(10.0f).scalar(1.0f).scalar(true).output();
+  ASSERT_TRUE(builder.run());
+  EXPECT_THAT(builder.result<float>(), ElementsAre(10));
+}
+
 TEST(InstanceNormalizationTest, ParametersHaveThePrecisionOfTheData) {
   OperationBuilder builder(OperationType::kInstanceNormalization);
   builder.input({1, 1, 1, 1}, std::vector<Half>{Half(1)});

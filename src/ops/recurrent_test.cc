@@ -310,11 +310,14 @@ TEST(SvdfTest, IntegersHaveSymmetricWeightsAndRelu) {
     EXPECT_FALSE(integerSvdf({8, 5}, activation).run()) << activation;
 }
 
+// In steps of 1/4096.
+constexpr std::array<int32_t, 4> kBiases = {4000, 100, 200, 300};
+
 // One unit of the integer cell without projection and layer normalisation.
 OperationBuilder integerLstm(std::vector<int8_t> input, float cellScale,
                              float outputScale = 1.0f / 128, int32_t outputZeroPoint = -5,
                              float inputScale = 1.0f / 64,
-                             const std::array<int32_t, 4>& biases = {0, 100, 200, 300}) {
+                             const std::array<int32_t, 4>& biases = kBiases) {
   using Builder = OperationBuilder;
   OperationBuilder builder(OperationType::kQuantizedSequenceLstm);
   const uint32_t steps = static_cast<uint32_t>(input.size());
@@ -355,7 +358,7 @@ void expectTheRealCell(float cellScale) {
     const auto gate = [&](int i) {
       return x * static_cast<float>(20 * i - 70) / 64 +
              hidden * static_cast<float>(20 * (i + 4) - 70) / 64 +
-             100.0f * static_cast<float>(i) / 4096;
+             static_cast<float>(kBiases[static_cast<size_t>(i)]) / 4096;
     };
     const float i = sigmoid(gate(0)), f = sigmoid(gate(1)), g = std::tanh(gate(2)),
                 o = sigmoid(gate(3));

@@ -228,20 +228,23 @@ TEST(UnreadPixelsTest, StepsMultiply) {
 }
 
 TEST(UnreadPixelsTest, FactorsForEachChannelStay) {
-  Network network;
-  const uint32_t data = network.image(Lifetime::kSubgraphInput, {1, 6, 6, kChannels});
-  const uint32_t convolved = network.inside(6, 6);
-  network.convolution(data, convolved, {3, 3});
-  const uint32_t scaled = network.inside(6, 6);
-  const uint32_t factors =
-      network.tensor(OperandType::kTensorFloat32, {kChannels}, randomFloats(kChannels, 5));
-  network.operation(OperationType::kMul, {convolved, factors, network.scalar(kNone)}, {scaled});
-  const uint32_t clamped = network.inside(6, 6);
-  network.operation(OperationType::kRelu6, {scaled}, {clamped});
-  network.convolution(clamped, network.result(3, 3), {.strideHeight = 2, .strideWidth = 2});
-  const auto model = rewritten(network, {1, 6, 6, kChannels});
-  EXPECT_EQ(dimensionsOf(*model, convolved), (Dimensions{1, 3, 3, kChannels}));
-  EXPECT_EQ(dimensionsOf(*model, clamped), (Dimensions{1, 3, 3, kChannels}));
+  for (const Dimensions& shape : {Dimensions{kChannels}, Dimensions{1, 1, 1, kChannels}}) {
+    Network network;
+    const uint32_t data = network.image(Lifetime::kSubgraphInput, {1, 6, 6, kChannels});
+    const uint32_t convolved = network.inside(6, 6);
+    network.convolution(data, convolved, {3, 3});
+    const uint32_t scaled = network.inside(6, 6);
+    const uint32_t factors =
+        network.tensor(OperandType::kTensorFloat32, shape, randomFloats(kChannels, 5));
+    network.operation(OperationType::kMul, {convolved, factors, network.scalar(kNone)}, {scaled});
+    const uint32_t clamped = network.inside(6, 6);
+    network.operation(OperationType::kRelu6, {scaled}, {clamped});
+    network.convolution(clamped, network.result(3, 3), {.strideHeight = 2, .strideWidth = 2});
+    const auto model = rewritten(network, {1, 6, 6, kChannels});
+    EXPECT_EQ(dimensionsOf(*model, convolved), (Dimensions{1, 3, 3, kChannels}));
+    EXPECT_EQ(dimensionsOf(*model, clamped), (Dimensions{1, 3, 3, kChannels}));
+    EXPECT_EQ(countOf(*model, OperationType::kStridedSlice), 0u);
+  }
 }
 
 // data -> CONV_2D -> `change` -> CONV_2D with a step of two.
