@@ -20,9 +20,14 @@ std::string lastLoaderError() {
   return text != nullptr ? text : "the loader says nothing";
 }
 
+// Whether the library and the nodes of its devices are there.
 bool isInstalled(const DriverManifest& manifest) {
+  const auto exists = [](const std::string& path) {
+    return ::access(path.c_str(), F_OK) == 0;
+  };
   const std::string& library = manifest.delegate ? manifest.delegate->library : manifest.library;
-  return library.empty() || ::access(library.c_str(), F_OK) == 0;
+  return (library.empty() || exists(library)) &&
+         std::ranges::all_of(manifest.needs.devices, exists);
 }
 
 }  // namespace

@@ -178,11 +178,19 @@ TEST(DriverManifest, SaysWhatTheDriverNeeds) {
   }
 }
 
-TEST_F(DriverLibraryTest, AnOptionalDriverMayLackItsLibrary) {
+TEST_F(DriverLibraryTest, AnOptionalDriverMayLackItsLibraryOrItsDevice) {
   const std::string path = folder("a");
   write(path + "/npu.json",
         R"({"name": "npu", "optional": true, "delegate": {"library": "/nowhere/libvx.so"}})");
   EXPECT_THAT(discoverDrivers(path, {}).problems, IsEmpty());
+  write(path + "/npu.json",
+        R"({"name": "npu", "optional": true, "delegate": {"library": "/proc/self/exe"},
+            "needs": {"devices": ["/dev/null", "/nowhere/npu0"]}})");
+  EXPECT_THAT(discoverDrivers(path, {}).problems, IsEmpty());
+  write(path + "/npu.json",
+        R"({"name": "npu", "optional": true, "delegate": {"library": "/proc/self/exe"},
+            "needs": {"devices": ["/dev/null"]}})");
+  EXPECT_THAT(discoverDrivers(path, {}).problems, testing::SizeIs(1));
   write(path + "/npu.json", R"({"name": "npu", "delegate": {"library": "/nowhere/libvx.so"}})");
   EXPECT_THAT(discoverDrivers(path, {}).problems, testing::SizeIs(1));
 }

@@ -63,7 +63,8 @@ struct DriverManifest {
   uint64_t apiVersion = 0;
   bool isSupportLibrary = false;
   std::string device;  // in a support library; may be empty
-  // "optional": true: where the library is not installed, the driver is left out without a message.
+  // "optional": true: where the library is not installed, or a node of its devices is missing, the
+  // driver is left out without a message.
   bool isOptional = false;
   Needs needs;
   std::optional<Delegate> delegate;
