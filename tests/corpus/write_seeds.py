@@ -436,6 +436,21 @@ def keptFiles():
     yield "no claims", b'["",1]'
 
 
+def savedCompilations():
+    """Model caches of support libraries' compilations, as in src/drivers/support_library/saved_compilation.cc, of
+    data caches with 1000 bytes."""
+    def packed(model, data, constants, version=1):
+        return struct.pack(f"<{len(model) + len(data) + 4}Q", version, len(model), *model, len(data), *data,
+                           constants) + b"graph"
+
+    yield "files", packed([100, 300], [500], 100)
+    yield "no constants", packed([1000], [], 0)
+    yield "longer", packed([1000], [1], 0)
+    yield "many", packed([1] * 33, [967], 0)
+    yield "endless", packed([2**64 - 1], [1], 0)
+    yield "version", packed([1000], [], 0, version=2)
+
+
 def chatRequests():
     """Requests of HTTP with the bodies that chat_request_fuzz reads, and such bodies alone."""
     chat = json.dumps({"model": "m", "messages": [{"role": "system", "content": "a"},
@@ -550,6 +565,7 @@ def main():
                           ("store_file_fuzz", storeFiles), ("bundle_file_fuzz", bundles),
                           ("blob_cache_fuzz", blobCaches),
                           ("prefix_block_fuzz", prefixHeads), ("kept_files_fuzz", keptFiles),
+                          ("saved_compilation_fuzz", savedCompilations),
                           ("packing_map_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
                           ("cached_model_fuzz", cachedModels), ("vulkan_plan_fuzz", gpuPlans),
                           ("call_sequence_fuzz", callSequences),

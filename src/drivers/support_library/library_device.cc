@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/support_library/library_device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,9 +11,11 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/log.h"
 #include "drivers/support_library/expressible.h"
 #include "drivers/support_library/library_model.h"
 #include "drivers/support_library/library_prepared_model.h"
+#include "drivers/support_library/saved_compilation.h"
 #include "graph/validated_model.h"
 #include "hal/preparation_check.h"
 #include "hal/request_check.h"
@@ -29,12 +33,14 @@ constexpr int kMaxRounds = 8;
 // What does not change while a library is loaded.
 struct Description {
   std::string name;
+  std::string innerName;  // in the library; empty where it is the only one
   std::string version;
   hal::DeviceType type = hal::DeviceType::kOther;
   int64_t featureLevel = 0;
   hal::Capabilities capabilities;
   std::vector<std::string> extensions;
   std::vector<hal::ExtensionOperandType> extensionTypes;
+  hal::CacheFileCounts cacheFiles;  // that the library wants; none: it caches nothing
 };
 
 // Numbers that are none, or not positive, say nothing.
@@ -64,6 +70,7 @@ class Describing {
     HEARTH_ASSIGN(made.featureLevel, featureLevel());
     HEARTH_TRY(addExtensions(&made));
     addCapabilities(&made.capabilities);
+    HEARTH_ASSIGN(made.cacheFiles, cacheFiles());
     return made;
   }
 
@@ -78,6 +85,20 @@ class Describing {
     if (level > ANEURALNETWORKS_FEATURE_LEVEL_5 && level < ANEURALNETWORKS_FEATURE_LEVEL_6)
       level = ANEURALNETWORKS_FEATURE_LEVEL_5;
     return std::min(level, library_.featureLevel());
+  }
+
+  Result<hal::CacheFileCounts> cacheFiles() const {
+    if (functions_.SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded == nullptr ||
+        functions_.SL_ANeuralNetworksCompilation_setCachingFromFds == nullptr)
+      return hal::CacheFileCounts{};
+    hal::CacheFileCounts counts;
+    HEARTH_TRY(asStatus(functions_.SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded(
+                            device_, &counts.model, &counts.data),
+                        "SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded"));
+    if (counts.model > kMaxLibraryFiles || counts.data > kMaxLibraryFiles)
+      return fail(ErrorCode::kBadData, "The device wants {} and {} cache files, more than {}.",
+                  counts.model, counts.data, kMaxLibraryFiles);
+    return counts;
   }
 
   void addCapabilities(hal::Capabilities* capabilities) const {
@@ -148,11 +169,20 @@ class Describing {
   const ANeuralNetworksDevice* const device_;
 };
 
+// A model that the library has compiled.
+struct Compiled {
+  std::shared_ptr<const LibraryModel> model;
+  Handle<ANeuralNetworksCompilation> compilation;
+};
+
 class LibraryDevice final : public hal::Device {
  public:
   LibraryDevice(std::shared_ptr<const SupportLibrary> library, const ANeuralNetworksDevice* device,
                 Description description)
-      : library_(std::move(library)), device_(device), description_(std::move(description)) {}
+      : library_(std::move(library)),
+        device_(device),
+        description_(std::move(description)),
+        memories_(std::make_shared<LibraryMemories>(library_)) {}
 
   std::string name() const override { return description_.name; }
   std::string version() const override { return description_.version; }
@@ -163,22 +193,48 @@ class LibraryDevice final : public hal::Device {
   std::vector<hal::ExtensionOperandType> extensionOperandTypes() const override {
     return description_.extensionTypes;
   }
+  Result<hal::CacheFileCounts> numberOfCacheFilesNeeded() const override {
+    return isCaching() ? kCacheFileCounts : hal::CacheFileCounts{};
+  }
 
   Result<std::vector<hal::OperationSupport>> supportedOperations(
       const graph::Model& model) override;
   Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
       std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       hal::Cache cache) override;
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModelFromCache(
+      const hal::PrepareOptions& options, hal::Cache cache) override;
+  Result<std::unique_ptr<hal::Buffer>> allocate(
+      const hal::BufferDescription& description,
+      const std::vector<hal::BufferRole>& roles) override {
+    return memories_->allocate(description, roles);
+  }
 
  private:
+  bool isCaching() const {
+    return description_.cacheFiles.model != 0 || description_.cacheFiles.data != 0;
+  }
   DeviceTerms terms() const { return {library_->featureLevel(), description_.extensions}; }
   Status ask(const graph::Model& model, std::vector<std::string>* reasons) const;
   Status setOptions(ANeuralNetworksCompilation* compilation,
                     const hal::PrepareOptions& options) const;
+  Status setFiles(ANeuralNetworksCompilation* compilation, const LibraryFiles& files,
+                  const hal::CacheToken& token) const;
+  // Compiles a valid model. `files` are those of the library under this token; null: none. With
+  // `refusal` it is no error that the library does not take them: that gets its answer.
+  Result<Compiled> compile(std::shared_ptr<const graph::Model> model,
+                           const hal::PrepareOptions& options, const LibraryFiles* files,
+                           const hal::CacheToken& token, Status* refusal = nullptr) const;
+  // The same with new files, which are saved in the client's. `problem` gets why they are not.
+  Result<Compiled> compileAndSave(const std::shared_ptr<const graph::Model>& model,
+                                  const hal::PrepareOptions& options, const hal::Cache& cache,
+                                  std::string* problem) const;
+  Result<cache::CacheOwner> cacheOwner(const hal::CacheToken& token) const;
 
   const std::shared_ptr<const SupportLibrary> library_;
   const ANeuralNetworksDevice* const device_;
   const Description description_;
+  const std::shared_ptr<LibraryMemories> memories_;
 };
 
 // Asks the library about the operations that have no reason in `reasons`, and adds its own.
@@ -262,15 +318,22 @@ Status LibraryDevice::setOptions(ANeuralNetworksCompilation* compilation,
                   "ANeuralNetworksCompilation_setTimeout");
 }
 
-Result<std::shared_ptr<hal::PreparedModel>> LibraryDevice::prepareModel(
-    std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-    hal::Cache /*cache*/) {
-  HEARTH_TRY(hal::checkPreparation(model.get(), options));
-  HEARTH_TRY(ops::validateOperationsExceptDrivers(*model));
-  const uint64_t limit = options.maxActivationBytes;
-  HEARTH_TRY(checkActivations(*model, limit));
-  for (const std::string& reason : inexpressibleOperations(*model, terms()))
-    if (!reason.empty()) return fail(ErrorCode::kUnsupported, "{}", reason);
+Status LibraryDevice::setFiles(ANeuralNetworksCompilation* compilation, const LibraryFiles& files,
+                               const hal::CacheToken& token) const {
+  std::vector<int> numbers[2];
+  for (const auto* const list : {&files.model, &files.data})
+    for (const base::Descriptor& file : *list)
+      numbers[list == &files.model ? 0 : 1].push_back(file.get());
+  return asStatus(library_->functions().SL_ANeuralNetworksCompilation_setCachingFromFds(
+                      compilation, numbers[0].data(), static_cast<uint32_t>(numbers[0].size()),
+                      numbers[1].data(), static_cast<uint32_t>(numbers[1].size()), token.data()),
+                  "SL_ANeuralNetworksCompilation_setCachingFromFds");
+}
+
+Result<Compiled> LibraryDevice::compile(std::shared_ptr<const graph::Model> model,
+                                        const hal::PrepareOptions& options,
+                                        const LibraryFiles* files, const hal::CacheToken& token,
+                                        Status* refusal) const {
   std::vector<std::string> refusals;
   HEARTH_ASSIGN(auto made, LibraryModel::make(library_, std::move(model), &refusals));
   const NnApiSLDriverImplFL5& functions = library_->functions();
@@ -280,10 +343,80 @@ Result<std::shared_ptr<hal::PreparedModel>> LibraryDevice::prepareModel(
                     functions.ANeuralNetworksCompilation_createForDevices,
                     functions.ANeuralNetworksCompilation_free, made->get(), &device_, 1u));
   HEARTH_TRY(setOptions(compilation.get(), options));
+  if (files != nullptr) {
+    Status taken = setFiles(compilation.get(), *files, token);
+    if (!taken && refusal == nullptr) return std::unexpected(std::move(taken.error()));
+    if (refusal != nullptr) *refusal = std::move(taken);
+  }
   HEARTH_TRY(asStatus(functions.ANeuralNetworksCompilation_finish(compilation.get()),
                       "ANeuralNetworksCompilation_finish"));
   HEARTH_TRY(hal::checkPoolsWhole(made->source()));
-  return std::make_shared<LibraryPreparedModel>(std::move(made), std::move(compilation), limit);
+  return Compiled{std::move(made), std::move(compilation)};
+}
+
+Result<Compiled> LibraryDevice::compileAndSave(const std::shared_ptr<const graph::Model>& model,
+                                               const hal::PrepareOptions& options,
+                                               const hal::Cache& cache,
+                                               std::string* problem) const {
+  const auto files = makeLibraryFiles(description_.cacheFiles);
+  if (!files) *problem = files.error().toString();
+  Status taken;
+  HEARTH_ASSIGN(Compiled compiled,
+                compile(model, options, files ? &*files : nullptr, cache.token, &taken));
+  if (!files) return compiled;
+  const Status saved = [&]() -> Status {
+    HEARTH_TRY(taken);
+    HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
+    return saveCompilation(*model, *files, owner, cache);
+  }();
+  if (!saved) *problem = saved.error().toString();
+  return compiled;
+}
+
+// The kind of files that this driver writes, the library, and its device.
+Result<cache::CacheOwner> LibraryDevice::cacheOwner(const hal::CacheToken& token) const {
+  HEARTH_ASSIGN(const base::Sha256Digest library, library_->identity());
+  base::Sha256 hash;
+  for (const std::string& text :
+       {std::string("support library"), description_.innerName, description_.version})
+    hash.update(text.c_str(), text.size() + 1);
+  hash.update(library);
+  return cache::CacheOwner{hash.finish(), ::geteuid(), token};
+}
+
+Result<std::shared_ptr<hal::PreparedModel>> LibraryDevice::prepareModel(
+    std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+    hal::Cache cache) {
+  HEARTH_TRY(hal::checkPreparation(model.get(), options));
+  HEARTH_TRY(ops::validateOperationsExceptDrivers(*model));
+  const uint64_t limit = options.maxActivationBytes;
+  HEARTH_TRY(checkActivations(*model, limit));
+  for (const std::string& reason : inexpressibleOperations(*model, terms()))
+    if (!reason.empty()) return fail(ErrorCode::kUnsupported, "{}", reason);
+  const bool isSaved = isCaching() && !(cache.modelFiles.empty() && cache.dataFiles.empty());
+  std::string problem;
+  HEARTH_ASSIGN(Compiled compiled, isSaved
+                                       ? compileAndSave(model, options, cache, &problem)
+                                       : compile(std::move(model), options, nullptr, cache.token));
+  if (!problem.empty()) base::logInfo("A compilation is not cached. {}", problem);
+  return std::make_shared<LibraryPreparedModel>(memories_, std::move(compiled.model),
+                                                std::move(compiled.compilation), limit,
+                                                std::move(problem));
+}
+
+Result<std::shared_ptr<hal::PreparedModel>> LibraryDevice::prepareModelFromCache(
+    const hal::PrepareOptions& options, hal::Cache cache) {
+  if (!isCaching()) return hal::Device::prepareModelFromCache(options, std::move(cache));
+  HEARTH_TRY(hal::checkDeadline(options));
+  HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
+  HEARTH_ASSIGN(const SavedCompilation saved,
+                loadCompilation(description_.cacheFiles, owner, cache));
+  HEARTH_TRY(ops::validateOperationsExceptDrivers(*saved.model));
+  HEARTH_TRY(checkActivations(*saved.model, options.maxActivationBytes));
+  HEARTH_ASSIGN(Compiled compiled, compile(saved.model, options, &saved.files, cache.token));
+  return std::make_shared<LibraryPreparedModel>(memories_, std::move(compiled.model),
+                                                std::move(compiled.compilation),
+                                                options.maxActivationBytes, "");
 }
 
 }  // namespace
@@ -292,6 +425,7 @@ Result<std::shared_ptr<hal::Device>> createDevice(std::shared_ptr<const SupportL
                                                   std::string name, const std::string& device) {
   HEARTH_ASSIGN(const ANeuralNetworksDevice* const found, library->device(device));
   HEARTH_ASSIGN(Description description, Describing(*library, found).describe());
+  description.innerName = device;
   description.name = std::move(name);
   return std::make_shared<LibraryDevice>(std::move(library), found, std::move(description));
 }

@@ -35,14 +35,14 @@ bool fits(const graph::Dimensions& known, const graph::Dimensions& answered) {
 
 Result<std::unique_ptr<LibraryExecution>> LibraryExecution::make(
     std::shared_ptr<const LibraryPreparedModel> prepared, const hal::Request& request,
-    hal::BoundRequest bound) {
+    hal::BoundRequest bound, DeviceArguments memories) {
   const NnApiSLDriverImplFL5& functions = prepared->model().library().functions();
   HEARTH_ASSIGN(auto handle,
                 makeObject<ANeuralNetworksExecution>(
                     "ANeuralNetworksExecution_create", functions.ANeuralNetworksExecution_create,
                     functions.ANeuralNetworksExecution_free, prepared->compilation()));
-  std::unique_ptr<LibraryExecution> made(
-      new LibraryExecution(std::move(prepared), std::move(bound), std::move(handle)));
+  std::unique_ptr<LibraryExecution> made(new LibraryExecution(
+      std::move(prepared), std::move(bound), std::move(memories), std::move(handle)));
   HEARTH_TRY(made->setArguments(request));
   return made;
 }
@@ -81,22 +81,27 @@ Status LibraryExecution::setArgument(bool isInput, size_t index, const hal::Argu
   const auto number = static_cast<int32_t>(index);
   void* data = resolved.isPresent ? resolved.data : nullptr;
   const uint64_t length = resolved.isPresent ? resolved.length : 0;
+  const auto inMemory = [&](const ANeuralNetworksMemory* memory, uint64_t offset,
+                            uint64_t size) -> Status {
+    if (isInput)
+      return asStatus(functions().ANeuralNetworksExecution_setInputFromMemory(
+                          execution, number, type, memory, offset, size),
+                      "ANeuralNetworksExecution_setInputFromMemory");
+    return asStatus(functions().ANeuralNetworksExecution_setOutputFromMemory(
+                        execution, number, type, memory, offset, size),
+                    "ANeuralNetworksExecution_setOutputFromMemory");
+  };
+  const auto& memories = isInput ? deviceArguments_.inputs : deviceArguments_.outputs;
+  // NNAPI has the whole memory as a range without length.
+  if (memories[index] != nullptr) return inMemory(memories[index]->handle.get(), 0, 0);
   if (!isInput && overlapsAnInput(resolved)) {
     copies_.push_back(
         {std::vector<uint64_t>((length + sizeof(uint64_t) - 1) / sizeof(uint64_t)), &resolved});
     data = copies_.back().memory.data();
   } else if (argument.kind == hal::Argument::Kind::kPool && length != 0) {
     HEARTH_ASSIGN(const PoolMemory* const memory, memoryOf(argument.pool));
-    if (memory != nullptr) {
-      const uint64_t offset = memory->shift + argument.offset;
-      if (isInput)
-        return asStatus(functions().ANeuralNetworksExecution_setInputFromMemory(
-                            execution, number, type, memory->memory.get(), offset, length),
-                        "ANeuralNetworksExecution_setInputFromMemory");
-      return asStatus(functions().ANeuralNetworksExecution_setOutputFromMemory(
-                          execution, number, type, memory->memory.get(), offset, length),
-                      "ANeuralNetworksExecution_setOutputFromMemory");
-    }
+    if (memory != nullptr)
+      return inMemory(memory->memory.get(), memory->shift + argument.offset, length);
   }
   if (isInput)
     return asStatus(
@@ -116,6 +121,12 @@ Result<const PoolMemory*> LibraryExecution::memoryOf(const memory::PoolRef& pool
     it = memories_.emplace(pool.get(), std::move(memory)).first;
   }
   return &it->second;
+}
+
+bool LibraryExecution::omitsAnInput() const {
+  for (size_t i = 0; i < bound_.inputs.size(); ++i)
+    if (!bound_.inputs[i].isPresent && deviceArguments_.inputs[i] == nullptr) return true;
+  return false;
 }
 
 bool LibraryExecution::overlapsAnInput(const ops::RunArgument& output) const {
@@ -151,9 +162,7 @@ hal::ExecutionResult LibraryExecution::compute(const base::Deadline& deadline) {
   result.status = asStatus(functions().ANeuralNetworksExecution_compute(execution_.get()),
                            "ANeuralNetworksExecution_compute");
   // NNAPI has no code for an input that a computation misses.
-  const bool isOmitted =
-      std::ranges::any_of(bound_.inputs, [](const auto& input) { return !input.isPresent; });
-  if (!result.status && result.status.error().code() == ErrorCode::kOpFailed && isOmitted)
+  if (!result.status && result.status.error().code() == ErrorCode::kOpFailed && omitsAnInput())
     result.status = fail(ErrorCode::kBadData, "{} The request omits an input.",
                          result.status.error().toString());
   const bool hasShapes =

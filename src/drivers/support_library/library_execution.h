@@ -16,10 +16,11 @@ namespace hearth::drivers::support_library {
 // input is computed beside it and copied, as NNAPI promises nothing of such arguments.
 class LibraryExecution final : public hal::Execution {
  public:
-  // `bound` is what hal::checkRequest() makes of the request. Errors are those of the library.
+  // `bound` is what hal::checkRequest() makes of the request, in which what lies in `memories` has
+  // no value. Errors are those of the library.
   static Result<std::unique_ptr<LibraryExecution>> make(
       std::shared_ptr<const LibraryPreparedModel> prepared, const hal::Request& request,
-      hal::BoundRequest bound);
+      hal::BoundRequest bound, DeviceArguments memories);
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override;
 
@@ -30,9 +31,10 @@ class LibraryExecution final : public hal::Execution {
   };
 
   LibraryExecution(std::shared_ptr<const LibraryPreparedModel> prepared, hal::BoundRequest bound,
-                   Handle<ANeuralNetworksExecution> execution)
+                   DeviceArguments memories, Handle<ANeuralNetworksExecution> execution)
       : prepared_(std::move(prepared)),
         bound_(std::move(bound)),
+        deviceArguments_(std::move(memories)),
         execution_(std::move(execution)) {}
 
   const NnApiSLDriverImplFL5& functions() const { return prepared_->model().library().functions(); }
@@ -41,6 +43,8 @@ class LibraryExecution final : public hal::Execution {
   Status setArguments(const hal::Request& request);
   Status setArgument(bool isInput, size_t index, const hal::Argument& argument);
   Result<const PoolMemory*> memoryOf(const memory::PoolRef& pool);
+  // Whether a computation may miss an input.
+  bool omitsAnInput() const;
   bool overlapsAnInput(const ops::RunArgument& output) const;
   Status setTimeout(const base::Deadline& deadline);
   Result<hal::OutputShape> outputShape(size_t index) const;
@@ -51,6 +55,7 @@ class LibraryExecution final : public hal::Execution {
 
   const std::shared_ptr<const LibraryPreparedModel> prepared_;
   const hal::BoundRequest bound_;
+  const DeviceArguments deviceArguments_;
   std::map<const memory::Pool*, PoolMemory> memories_;
   std::vector<Copy> copies_;
   // Before the arguments, which it refers to.

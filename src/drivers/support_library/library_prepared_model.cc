@@ -24,9 +24,27 @@ Status checkActivations(const graph::Model& model, uint64_t limit) {
   return {};
 }
 
+Result<DeviceArguments> LibraryPreparedModel::takeDeviceArguments(hal::Request* request) const {
+  DeviceArguments taken;
+  for (const bool isInput : {true, false}) {
+    auto& memories = isInput ? taken.inputs : taken.outputs;
+    for (hal::Argument& argument : isInput ? request->inputs : request->outputs) {
+      memories.emplace_back();
+      if (argument.kind != hal::Argument::Kind::kBuffer) continue;
+      memories.back() = memories_->find(argument.token);
+      if (memories.back() == nullptr)
+        return fail(ErrorCode::kBadData, "The buffer token {} of {} {} is unknown.", argument.token,
+                    isInput ? "input" : "output", memories.size() - 1);
+      argument.kind = hal::Argument::Kind::kNoValue;
+    }
+  }
+  return taken;
+}
+
 Result<std::unique_ptr<hal::Execution>> LibraryPreparedModel::createExecution(
     hal::Request request) {
   const graph::Model& source = model_->source();
+  HEARTH_ASSIGN(DeviceArguments memories, takeDeviceArguments(&request));
   HEARTH_ASSIGN(hal::BoundRequest bound, hal::checkRequest(source.main(), request));
   if (maxActivationBytes_ != 0 && ops::hasUnknownInputs(source)) {
     std::vector<graph::Dimensions> inputs;
@@ -35,14 +53,15 @@ Result<std::unique_ptr<hal::Execution>> LibraryPreparedModel::createExecution(
     if (const auto known = ops::specializePartly(source, inputs))
       HEARTH_TRY(checkActivations(*known->model, maxActivationBytes_));
   }
-  HEARTH_ASSIGN(auto execution,
-                LibraryExecution::make(shared_from_this(), request, std::move(bound)));
+  HEARTH_ASSIGN(auto execution, LibraryExecution::make(shared_from_this(), request,
+                                                       std::move(bound), std::move(memories)));
   return execution;
 }
 
 hal::StartReport LibraryPreparedModel::startReport() const {
   hal::StartReport report;
   report.reason = "The support library does not say what it packs or keeps.";
+  report.cacheProblem = cacheProblem_;
   return report;
 }
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/build_id.h"
 #include "base/descriptor.h"
 #include "base/format.h"
 #include "hal/driver_entry.h"
@@ -166,6 +168,26 @@ Result<std::shared_ptr<const SupportLibrary>> SupportLibrary::of(const NnApiSLDr
       return fail(ErrorCode::kBadData, "The support library lacks {}.", entry.name);
   }
   return std::shared_ptr<const SupportLibrary>(new SupportLibrary(copy));
+}
+
+Result<base::Sha256Digest> SupportLibrary::identity() const {
+  const void* const code =
+      reinterpret_cast<const void*>(functions_.ANeuralNetworksCompilation_finish);
+  base::Sha256 hash;
+  if (const auto build = base::buildIdOf(code); !build.empty()) {
+    hash.update(build);
+    return hash.finish();
+  }
+  Dl_info place;
+  struct stat file;
+  if (::dladdr(code, &place) == 0 || place.dli_fname == nullptr ||
+      ::stat(place.dli_fname, &file) != 0)
+    return fail(ErrorCode::kNotFound, "The file of the support library is not found.");
+  hash.update(place.dli_fname, std::strlen(place.dli_fname));
+  const int64_t facts[] = {static_cast<int64_t>(file.st_size), file.st_mtim.tv_sec,
+                           file.st_mtim.tv_nsec};
+  hash.update(facts, sizeof facts);
+  return hash.finish();
 }
 
 Result<const ANeuralNetworksDevice*> SupportLibrary::device(const std::string& name) const {

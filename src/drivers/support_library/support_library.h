@@ -11,6 +11,7 @@
 
 #include "android/NeuralNetworksSupportLibraryImpl.h"
 #include "base/result.h"
+#include "base/sha256.h"
 
 namespace hearth::drivers::support_library {
 
@@ -53,6 +54,10 @@ class SupportLibrary {
   const NnApiSLDriverImplFL5& functions() const { return functions_; }
   // NNAPI's level of the operations that models of this library may have: 31, 1000006 or 1000007.
   int64_t featureLevel() const { return featureLevel_; }
+
+  // Tells the library from other builds of it, by its build identifier, or by the path, size and
+  // time of its file where it has none. kNotFound where it has no file either.
+  Result<base::Sha256Digest> identity() const;
 
   // The device of this name, or the only device where the name is empty. kNotFound names the
   // devices that there are; kBadData for a library whose answers are not NNAPI's.

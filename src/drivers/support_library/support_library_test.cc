@@ -4,9 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
@@ -39,8 +42,33 @@ struct Answers {
   int computeCode = ANEURALNETWORKS_NO_ERROR;
   uint32_t rank = 2;
   std::vector<uint32_t> dimensions = {2, 3};
+  hal::CacheFileCounts cacheFiles;
+  int cachingCode = ANEURALNETWORKS_NO_ERROR;
+  const char* writes = "compiled";  // to each empty file of its cache
 };
 Answers answers;
+
+// What the library found in the files of its cache, one text for each.
+std::vector<std::string> foundInCache;
+
+int setCaching(ANeuralNetworksCompilation*, const int* modelFiles, uint32_t modelCount,
+               const int* dataFiles, uint32_t dataCount, const uint8_t*) {
+  if (answers.cachingCode != ANEURALNETWORKS_NO_ERROR) return answers.cachingCode;
+  foundInCache.clear();
+  for (const auto& [files, count] :
+       {std::pair(modelFiles, modelCount), std::pair(dataFiles, dataCount)})
+    for (uint32_t i = 0; i < count; ++i) {
+      std::string text(100, ' ');
+      const ssize_t size = ::pread(files[i], text.data(), text.size(), 0);
+      text.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+      foundInCache.push_back(text);
+      const std::string written = answers.writes + std::to_string(foundInCache.size());
+      if (text.empty() && *answers.writes != '\0' &&
+          ::pwrite(files[i], written.data(), written.size(), 0) < 0)
+        return ANEURALNETWORKS_OP_FAILED;
+    }
+  return ANEURALNETWORKS_NO_ERROR;
+}
 
 // Where objects of the library lie; it never looks into them.
 char object;
@@ -154,6 +182,13 @@ NnApiSLDriverImplFL5 makeTable() {
           callback({static_cast<int32_t>(i), {answers.performance, answers.performance}}, context);
         return 0;
       };
+  table.SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded = [](const ANeuralNetworksDevice*,
+                                                                  uint32_t* model, uint32_t* data) {
+    *model = answers.cacheFiles.model;
+    *data = answers.cacheFiles.data;
+    return 0;
+  };
+  table.SL_ANeuralNetworksCompilation_setCachingFromFds = setCaching;
   table.ANeuralNetworksModel_create = [](ANeuralNetworksModel** model) {
     return make(model);
   };
@@ -366,6 +401,105 @@ TEST_F(SupportLibraryTest, ShapesThatDoNotFitAreErrors) {
   refuses("a product that overflows");
   answers.computeCode = 4711;
   refuses("a code that NNAPI does not have");
+}
+
+// A library that wants two model files and one data file, and a client's files.
+class SupportLibraryCaching : public SupportLibraryTest {
+ protected:
+  SupportLibraryCaching() {
+    answers.cacheFiles = {2, 1};
+    std::string pattern = std::filesystem::temp_directory_path() / "hearth-library-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+    ::setenv("XDG_STATE_HOME", folder_.c_str(), 1);
+  }
+  ~SupportLibraryCaching() override {
+    ::unsetenv("XDG_STATE_HOME");
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  hal::Cache cache(uint8_t token) const {
+    hal::Cache cache;
+    cache.modelFiles.push_back(*model_.duplicate());
+    cache.dataFiles.push_back(*data_.duplicate());
+    cache.token = {token};
+    return cache;
+  }
+  // A preparation with the client's files under token 1: why it was not saved.
+  std::string save() const {
+    const auto made = device();
+    if (!made) return made.error().toString();
+    const auto prepared = (*made)->prepareModel(
+        std::make_shared<const graph::Model>(hal::cts::addModel({2, 3})), {}, cache(1));
+    return prepared ? (*prepared)->startReport().cacheProblem : prepared.error().toString();
+  }
+  Result<std::shared_ptr<hal::PreparedModel>> restore(uint8_t token) const {
+    HEARTH_ASSIGN(const auto made, device());
+    return made->prepareModelFromCache({}, cache(token));
+  }
+
+  std::filesystem::path folder_;
+  const base::Descriptor model_ = base::Descriptor(::memfd_create("model", MFD_CLOEXEC));
+  const base::Descriptor data_ = base::Descriptor(::memfd_create("data", MFD_CLOEXEC));
+};
+
+TEST_F(SupportLibraryCaching, ALibraryFindsWhatItHasWritten) {
+  const auto made = device();
+  ASSERT_TRUE(made);
+  const auto counts = (*made)->numberOfCacheFilesNeeded();
+  ASSERT_TRUE(counts);
+  EXPECT_EQ(counts->model, 1u);
+  EXPECT_EQ(counts->data, 1u);
+  EXPECT_EQ(save(), "");
+  EXPECT_THAT(foundInCache, testing::ElementsAre("", "", ""));
+  const auto restored = restore(1);
+  ASSERT_TRUE(restored) << restored.error().toString();
+  EXPECT_THAT(foundInCache, testing::ElementsAre("compiled1", "compiled2", "compiled3"));
+  EXPECT_TRUE(compute(**restored).status);
+}
+
+TEST_F(SupportLibraryCaching, ALibraryDoesNotSeeFilesThatItHasNotWritten) {
+  EXPECT_EQ(save(), "");
+  foundInCache.clear();
+  EXPECT_FALSE(restore(2));
+  answers.version = "2";
+  EXPECT_FALSE(restore(1)) << "the library is another one";
+  answers.version = "1";
+  uint8_t byte = 0;
+  ASSERT_EQ(::pread(data_.get(), &byte, 1, 0), 1);
+  byte ^= 1;
+  ASSERT_EQ(::pwrite(data_.get(), &byte, 1, 0), 1);
+  EXPECT_FALSE(restore(1)) << "a client has written to a file";
+  byte ^= 1;
+  ASSERT_EQ(::pwrite(data_.get(), &byte, 1, 0), 1);
+  EXPECT_TRUE(foundInCache.empty());
+  EXPECT_TRUE(restore(1));
+}
+
+TEST_F(SupportLibraryCaching, WhatGoesWrongIsNoErrorOfThePreparation) {
+  answers.writes = "";
+  EXPECT_THAT(save(), HasSubstr("has written nothing to its cache"));
+  EXPECT_FALSE(restore(1));
+  answers.cachingCode = ANEURALNETWORKS_BAD_DATA;
+  EXPECT_THAT(save(), HasSubstr("BAD_DATA to SL_ANeuralNetworksCompilation_setCachingFromFds"));
+  EXPECT_FALSE(restore(1));
+}
+
+TEST_F(SupportLibraryCaching, ALibraryMayWantNoFiles) {
+  for (const bool hasFunctions : {true, false}) {
+    answers.cacheFiles = {0, 0};
+    if (!hasFunctions) {
+      answers.cacheFiles = {1, 1};
+      table_.SL_ANeuralNetworksCompilation_setCachingFromFds = nullptr;
+    }
+    const auto made = device();
+    ASSERT_TRUE(made);
+    EXPECT_EQ((*made)->numberOfCacheFilesNeeded()->model, 0u);
+    EXPECT_EQ(restore(1).error().code(), ErrorCode::kUnsupported);
+  }
+  table_ = makeTable();
+  answers.cacheFiles = {UINT32_MAX, 1};
+  EXPECT_THAT(problem(), HasSubstr("wants 4294967295 and 1 cache files"));
 }
 
 }  // namespace

@@ -120,6 +120,10 @@ Status Compilation::finish() {
   const auto begin = std::chrono::steady_clock::now();
   if (timeout_ != 0) options_.prepare.deadline = base::Deadline::after(timeout_);
   HEARTH_ASSIGN(compiled_, runtime::Compilation::create(model_, {}, options_, deviceManager()));
+  // A runtime that has this library as a driver reads the files that it has opened when the
+  // compilation is finished; NNAPI's drivers have written them by then.
+  if (options_.cache != nullptr && options_.cache->isByFiles)
+    for (const auto& device : options_.devices) device->flush();
   reportStart(*compiled_, begin);
   return {};
 }
