@@ -60,8 +60,8 @@ class CustomOperator {
   virtual ~CustomOperator() = default;
   virtual std::string_view name() const = 0;
   virtual int32_t version() const = 0;
-  // Whether its tensors may be of strings. Operators of the program get none: handles mean nothing
-  // outside the library.
+  // Whether its tensors may be of strings. Operators that a program registers with hearth.h get
+  // none: handles mean nothing outside the library.
   virtual bool takesStrings() const { return false; }
   // `call` has no tensors. Calls code of the program.
   virtual Result<std::shared_ptr<const CustomNode>> makeNode(const CustomCall& call) const = 0;

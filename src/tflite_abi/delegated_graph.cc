@@ -96,8 +96,7 @@ Status DelegatedGraph::apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
     return fail(ErrorCode::kUnsupported,
                 "The delegate takes graphs with static sizes only, and this one has tensors whose "
                 "sizes depend on values.");
-  const std::vector<int32_t> planBefore = plan_;
-  const size_t nodesBefore = nodes_.size();
+  Change change(this);
   takeMessage();
   isApplying_ = true;
   const Result<TfLiteStatus> status = base::caught([&]() -> Result<TfLiteStatus> {
@@ -109,14 +108,27 @@ Status DelegatedGraph::apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
   previewParams_.clear();
   Status applied = programStatus("Prepare", status, takeMessage());
   if (applied) applied = accept();
-  if (applied) return applied;
-  plan_ = planBefore;
-  while (nodes_.size() > nodesBefore) {
+  if (!applied)
+    return std::unexpected(std::move(applied.error()).addContext("while applying a delegate"));
+  change.keep();
+  return {};
+}
+
+DelegatedGraph::Change::Change(DelegatedGraph* graph)
+    : graph_(graph), plan_(graph->plan_), nodes_(graph->nodes_.size()) {}
+
+DelegatedGraph::Change::~Change() {
+  if (graph_ == nullptr) return;
+  graph_->plan_ = plan_;
+  graph_->removeNodes(nodes_);
+}
+
+void DelegatedGraph::removeNodes(size_t first) {
+  while (nodes_.size() > first) {
     giveUpOutputs(nodes_.back());
     free(&nodes_.back());
     nodes_.pop_back();
   }
-  return std::unexpected(std::move(applied.error()).addContext("while applying a delegate"));
 }
 
 bool DelegatedGraph::allowsDynamicTensors(const TfLiteDelegate& delegate) {
@@ -130,11 +142,7 @@ bool DelegatedGraph::hasDelegates() const {
 }
 
 void DelegatedGraph::removeKernels() {
-  while (hasDelegates()) {
-    giveUpOutputs(nodes_.back());
-    free(&nodes_.back());
-    nodes_.pop_back();
-  }
+  while (hasDelegates()) removeNodes(nodes_.size() - 1);
   plan_.resize(nodes_.size());
   std::ranges::iota(plan_, 0);
   for (TfLiteTensor& tensor : tensors_) {
@@ -219,7 +227,7 @@ TfLiteStatus DelegatedGraph::preview(const TfLiteIntArray* nodes, TfLiteDelegate
 
 TfLiteStatus DelegatedGraph::replace(const TfLiteOperator& registration,
                                      const TfLiteIntArray* nodes, TfLiteDelegate* delegate) {
-  if (!isApplying_ || delegate == nullptr) {
+  if (!isApplying() || delegate == nullptr) {
     context_.ReportError(&context_, "Nodes can be replaced during a delegate's Prepare only.");
     return kTfLiteError;
   }
@@ -355,7 +363,10 @@ Status DelegatedGraph::prepareKernel(Node* kernel) {
     TfLiteTensor& output = tensors_[static_cast<size_t>(kernel->outputs->data[i])];
     if (output.allocation_type == kTfLiteDynamic) std::free(output.data);
     output.data = nullptr;
-    output.allocation_type = kTfLiteArenaRw;
+    output.allocation_type = output.type == kTfLiteString ? kTfLiteDynamic : kTfLiteArenaRw;
+    // The last run may have left another number of bytes than the dimensions say.
+    const Result<uint64_t> bytes = tensorBytes(output.type, dimsOf(output));
+    output.bytes = bytes ? *bytes : 0;
   }
   const Result<TfLiteStatus> status = base::caught([&]() -> Result<TfLiteStatus> {
     return kernel->registration.callPrepare(&context_, &kernel->node);

@@ -97,6 +97,22 @@ class DelegatedGraph : public Context {
                 std::span<const int32_t> intermediates);
   // Sets the structure of a registration after its fields.
   static void showStructure(TfLiteOperator* registration);
+  // What delegates do to a graph from its construction on: undone by the destructor unless kept.
+  class Change {
+   public:
+    explicit Change(DelegatedGraph* graph);
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+    ~Change();
+    void keep() { graph_ = nullptr; }
+
+   private:
+    DelegatedGraph* graph_;
+    const std::vector<int32_t> plan_;
+    const size_t nodes_;
+  };
+  // Whether a delegate's Prepare may replace nodes of this graph now.
+  virtual bool isApplying() const { return isApplying_; }
   // Called when a node gets functions of others, before the first of them; and before its `free`.
   virtual void beforeInit(Node* /*node*/, size_t /*index*/) {}
   virtual void beforeFree(Node* /*node*/) {}
@@ -123,6 +139,8 @@ class DelegatedGraph : public Context {
   std::optional<std::set<int32_t>> nodesOf(const TfLiteIntArray* list);
   int32_t addKernel(const TfLiteOperator& registration, const NodeSubset& subset,
                     TfLiteDelegate* delegate);
+  // Frees the kernels from node `first` on, and takes them away.
+  void removeNodes(size_t first);
   void free(Node* kernel);
   void freeBufferHandle(TfLiteTensor* tensor);
   // Ends that a delegate computes the kernel's outputs.

@@ -242,6 +242,15 @@ using TfLiteOperatorKernelWithData = TfLiteAsyncKernel* (*)(void* user_data,
 
 }  // extern "C"
 
+// What tensors with memory of the kind kTfLiteVariantObject point to: an object of a class that the
+// program derives from this one.
+class VariantData {
+ public:
+  virtual ~VariantData() = default;
+  // Copies the object: to `target`, an object of the same class, or to a new one.
+  virtual VariantData* CloneTo(VariantData* target) const = 0;
+};
+
 static_assert(sizeof(void*) == 8 && sizeof(size_t) == 8);
 
 static_assert(offsetof(TfLiteTensor, data) == 8);

@@ -2,6 +2,7 @@
 #include "tflite_abi/tensors.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <utility>
@@ -44,14 +45,17 @@ TfLiteStatus resizeTensor(const TfLiteIntArray* dims, TfLiteTensor* tensor) {
       base::caught([&] { return setDims({dims->data, static_cast<size_t>(dims->size)}, tensor); });
   if (!set) return kTfLiteError;
   if (tensor->allocation_type != kTfLiteDynamic) return kTfLiteOk;
-  return reallocateTensor(std::exchange(tensor->bytes, before), true, tensor);
+  void* const data = tensor->data;
+  const TfLiteStatus status = reallocateTensor(std::exchange(tensor->bytes, before), true, tensor);
+  if (status != kTfLiteOk) std::free(data);
+  return status;
 }
 
 Status setDims(std::span<const int32_t> dims, TfLiteTensor* tensor) {
-  uint64_t bytes = tensor->bytes;
-  if (tensor->type != kTfLiteString) {
-    HEARTH_ASSIGN(bytes, tensorBytes(tensor->type, dims));
-  }
+  // Strings have as many elements as any other tensor, and bytes that do not depend on them.
+  const bool isOfStrings = tensor->type == kTfLiteString;
+  HEARTH_ASSIGN(uint64_t bytes, tensorBytes(isOfStrings ? kTfLiteInt64 : tensor->type, dims));
+  if (isOfStrings) bytes = tensor->bytes;
   if (!std::ranges::equal(dims, dimsOf(*tensor)) || tensor->dims == nullptr) {
     TfLiteIntArray* const array = makeIntArray(dims);
     std::free(tensor->dims);
@@ -70,20 +74,46 @@ TfLiteStatus reallocateTensor(size_t bytes, bool preservesData, TfLiteTensor* te
   if (preservesData) {
     data = std::realloc(tensor->data, std::max<size_t>(bytes, 1));
   } else {
+    std::free(tensor->data);
     data = std::malloc(std::max<size_t>(bytes, 1));
-    if (data != nullptr) std::free(tensor->data);
   }
-  if (data == nullptr) return kTfLiteError;
   tensor->data = data;
+  if (data == nullptr) return kTfLiteError;
   tensor->bytes = bytes;
   return kTfLiteOk;
 }
 
 void freeTensorData(TfLiteTensor* tensor) {
   if (tensor == nullptr) return;
-  if (tensor->allocation_type == kTfLiteDynamic || tensor->allocation_type == kTfLitePersistentRo)
+  if (tensor->allocation_type == kTfLiteVariantObject)
+    delete static_cast<VariantData*>(tensor->data);
+  else if (tensor->allocation_type == kTfLiteDynamic ||
+           tensor->allocation_type == kTfLitePersistentRo)
     std::free(tensor->data);
   tensor->data = nullptr;
+}
+
+Status copyTensorData(const TfLiteTensor& from, TfLiteTensor* to) {
+  if (from.bytes != to->bytes)
+    return fail(ErrorCode::kBadData, "A tensor of {} bytes is copied to one of {}.", from.bytes,
+                to->bytes);
+  if (from.allocation_type == kTfLiteVariantObject) {
+    const auto* const object = static_cast<const VariantData*>(from.data);
+    if (object == nullptr) return fail(ErrorCode::kUnexpectedNull, "A tensor has no object.");
+    if (to->allocation_type != kTfLiteVariantObject) freeTensorData(to);
+    to->data = object->CloneTo(static_cast<VariantData*>(to->data));
+    to->allocation_type = kTfLiteVariantObject;
+    return {};
+  }
+  if (to->allocation_type == kTfLiteVariantObject) {
+    freeTensorData(to);
+    to->allocation_type = from.allocation_type;
+  }
+  if (from.bytes == 0) return {};
+  if (from.data == nullptr || to->data == nullptr)
+    return fail(ErrorCode::kUnexpectedNull, "A tensor of {} bytes has no memory.", from.bytes);
+  std::memmove(to->data, from.data, from.bytes);
+  return {};
 }
 
 void freeTensor(TfLiteTensor* tensor) {

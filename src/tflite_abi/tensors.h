@@ -39,8 +39,14 @@ Status setDims(std::span<const int32_t> dims, TfLiteTensor* tensor);
 TfLiteStatus resizeTensor(const TfLiteIntArray* dims, TfLiteTensor* tensor);
 
 // Gives a tensor whose memory comes from malloc() memory of `bytes` bytes, and does nothing with
-// any other. Its values stay if `preservesData`.
+// any other. Its values stay if `preservesData`. Where there is no such memory, the tensor has
+// none, and the old one belongs to the caller if it was to be preserved: so it is with the
+// interface's functions.
 TfLiteStatus reallocateTensor(size_t bytes, bool preservesData, TfLiteTensor* tensor);
+
+// Copies the values of a tensor, or its object. kBadData for another number of bytes;
+// kUnexpectedNull where one has no memory, or no object.
+Status copyTensorData(const TfLiteTensor& from, TfLiteTensor* to);
 
 // Frees what the structures refer to; null does nothing.
 void freeTensorData(TfLiteTensor* tensor);

@@ -8,6 +8,7 @@
 #include "frontends/tflite_c/node_parameters.h"
 #include "frontends/tflite_c/program_graphs.h"
 #include "frontends/tflite_c/program_kernel.h"
+#include "frontends/tflite_c/tensor_strings.h"
 #include "tflite_abi/tensor_memory.h"
 
 namespace hearth::tflite_c {
@@ -18,6 +19,31 @@ constexpr int32_t kIfCode = 118;
 constexpr int32_t kWhileCode = 119;
 // Operators that do more than to compute their outputs.
 constexpr int32_t kStatefulCodes[] = {118, 119, 129, 136, 137, 138, 139, 142, 143, 144};
+
+std::span<memory::StringHandle> elementsOf(const ops::Tensor& strings) {
+  if (strings.data == nullptr) return {};
+  return {strings.as<memory::StringHandle>(), strings.elementCount()};
+}
+
+bool hasShape(const TfLiteTensor& tensor, const ops::Tensor& wanted) {
+  return std::ranges::equal(tflite_abi::dimsOf(tensor), wanted.dimensions, {}, {},
+                            [](uint32_t dim) { return static_cast<int32_t>(dim); });
+}
+
+// Copies output `index`, which a kernel has computed in memory that is not the run's.
+Status takeOutput(const TfLiteTensor& output, size_t index, const ops::Tensor& wanted) {
+  if (!hasShape(output, wanted))
+    return fail(ErrorCode::kOpFailed, "It gives output {} another size than before.", index);
+  if (output.type == kTfLiteString) return putStrings(output, elementsOf(wanted));
+  HEARTH_ASSIGN(const uint64_t bytes,
+                tflite_abi::tensorBytes(output.type, tflite_abi::dimsOf(output)));
+  if (bytes == 0) return {};
+  if (output.data == nullptr || output.bytes != bytes)
+    return fail(ErrorCode::kOpFailed, "It gives output {} {} bytes; its shape needs {}.", index,
+                output.data == nullptr ? 0 : output.bytes, bytes);
+  std::memcpy(wanted.data, output.data, bytes);
+  return {};
+}
 
 }  // namespace
 
@@ -110,6 +136,7 @@ void ProgramGraph::beforeInit(Node* node, size_t index) {
 }
 
 void ProgramGraph::beforeFree(Node* node) {
+  ahead_.clear();
   forgetKernel(node->id);
 }
 
@@ -202,6 +229,10 @@ TfLiteStatus ProgramGraph::releaseSubgraph(int32_t subgraph) {
   return owner_ != nullptr && owner_->has(subgraph) ? kTfLiteOk : kTfLiteError;
 }
 
+bool ProgramGraph::isApplying() const {
+  return owner_ != nullptr && owner_->isApplying();
+}
+
 TfLiteStatus ProgramGraph::skipSubgraph(int32_t subgraph) {
   return owner_ != nullptr && owner_->skip(subgraph) ? kTfLiteOk : kTfLiteError;
 }
@@ -221,16 +252,27 @@ Status ProgramGraph::setInputs(const Node& kernel, const ops::CustomCall& call) 
     if (tensor.allocation_type == kTfLiteMmapRo || !call.inputs[i].hasKnownShape) continue;
     const std::vector<int32_t> dims(call.inputs[i].dimensions.begin(),
                                     call.inputs[i].dimensions.end());
+    const size_t before = tensor.bytes;
     HEARTH_TRY(tflite_abi::setDims(dims, &tensor));
+    // What another kernel has allocated has other bytes now.
+    if (tensor.allocation_type == kTfLiteDynamic && tensor.bytes != before)
+      tflite_abi::freeTensorData(&tensor);
   }
   return {};
 }
 
-Status ProgramGraph::prepare(Node* kernel, const ops::CustomCall& call) {
-  HEARTH_TRY(prepareKernel(kernel));
+// Does nothing if the kernel was prepared for the shapes.
+Status ProgramGraph::prepare(size_t node, const ops::CustomCall& call) {
+  Node& kernel = nodes_[node];
+  if (kernel.prepared &&
+      std::ranges::equal(*kernel.prepared, call.inputs, {}, {}, &ops::Tensor::dimensions))
+    return {};
+  // Its outputs are about to change.
+  ahead_.erase(node);
+  HEARTH_TRY(prepareKernel(&kernel));
   std::vector<graph::Dimensions> shapes;
   for (const ops::Tensor& input : call.inputs) shapes.push_back(input.dimensions);
-  kernel->prepared = std::move(shapes);
+  kernel.prepared = std::move(shapes);
   return {};
 }
 
@@ -243,6 +285,18 @@ Status ProgramGraph::bindInputs(const Node& kernel, const ops::CustomCall& call,
     if (!call.inputs[i].isPresent) continue;
     TfLiteTensor& tensor = tensors_[static_cast<size_t>(kernel.inputs->data[i])];
     if (tensor.allocation_type == kTfLiteMmapRo) continue;
+    if (tensor.type == kTfLiteString) {
+      HEARTH_TRY(showStrings(elementsOf(call.inputs[i]), &tensor));
+      continue;
+    }
+    if (tensor.allocation_type == kTfLiteDynamic) {
+      // The output of another kernel, which allocates it.
+      if (tflite_abi::reallocateTensor(tensor.bytes, false, &tensor) != kTfLiteOk)
+        return fail(ErrorCode::kOutOfMemory, "There is no memory for a tensor of {} bytes.",
+                    tensor.bytes);
+      if (tensor.bytes != 0) std::memcpy(tensor.data, call.inputs[i].data, tensor.bytes);
+      continue;
+    }
     tensor.data = call.inputs[i].data;
     if (!tensor.is_variable) continue;
     if (next >= call.outputs.size())
@@ -258,28 +312,75 @@ Status ProgramGraph::bindInputs(const Node& kernel, const ops::CustomCall& call,
   return {};
 }
 
+std::vector<std::vector<uint8_t>> ProgramGraph::valuesOf(const Node& kernel,
+                                                         const ops::CustomCall& call) const {
+  std::vector<std::vector<uint8_t>> values(call.inputs.size());
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const ops::Tensor& input = call.inputs[i];
+    if (input.data == nullptr) continue;
+    const TfLiteTensor& tensor = tensors_[static_cast<size_t>(kernel.inputs->data[i])];
+    if (tensor.allocation_type == kTfLiteMmapRo) continue;
+    // setInputs() has set the bytes of those whose shape is known.
+    uint64_t bytes = input.hasKnownShape ? tensor.bytes : 0;
+    if (tensor.type == kTfLiteString) bytes = input.elementCount() * sizeof(memory::StringHandle);
+    values[i].assign(input.as<uint8_t>(), input.as<uint8_t>() + bytes);
+  }
+  return values;
+}
+
+// Programs count the calls of their kernels, and rely on one for each run.
+Status ProgramGraph::computeAhead(size_t node, const ops::CustomCall& call) {
+  ahead_.erase(node);
+  const Node& kernel = nodes_[node];
+  Ahead ahead;
+  ahead.inputs = valuesOf(kernel, call);
+  ahead.states.reserve(call.inputs.size());
+  HEARTH_TRY(bindInputs(kernel, call, false, &ahead.states));
+  ahead.outputs.resize(static_cast<size_t>(kernel.outputs->size));
+  for (size_t i = 0; i < ahead.outputs.size(); ++i) {
+    TfLiteTensor& output = tensors_[static_cast<size_t>(kernel.outputs->data[i])];
+    if (output.allocation_type == kTfLiteDynamic) continue;
+    HEARTH_ASSIGN(ahead.outputs[i], tflite_abi::TensorMemory::allocate(output.bytes));
+    output.data = ahead.outputs[i].data();
+  }
+  HEARTH_TRY(invokeKernel(kernel));
+  for (size_t i = 0; i < ahead.outputs.size(); ++i) {
+    const TfLiteTensor& output = tensors_[static_cast<size_t>(kernel.outputs->data[i])];
+    if (output.allocation_type != kTfLiteDynamic && output.bytes != ahead.outputs[i].size())
+      return fail(ErrorCode::kOpFailed, "It gives output {} another size than in its prepare.", i);
+  }
+  ahead_.emplace(node, std::move(ahead));
+  return {};
+}
+
+Result<bool> ProgramGraph::takeAhead(size_t node, const ops::CustomCall& call) {
+  const auto found = ahead_.extract(node);
+  const Node& kernel = nodes_[node];
+  if (found.empty() || found.mapped().inputs != valuesOf(kernel, call)) return false;
+  const Ahead& ahead = found.mapped();
+  for (size_t i = 0; i < ahead.outputs.size(); ++i) {
+    const TfLiteTensor& output = tensors_[static_cast<size_t>(kernel.outputs->data[i])];
+    HEARTH_TRY(takeOutput(output, i, call.outputs[i]));
+  }
+  for (size_t i = 0; i < ahead.states.size(); ++i) {
+    const std::vector<uint8_t>& state = ahead.states[i];
+    if (!state.empty())
+      std::memcpy(call.outputs[ahead.outputs.size() + i].data, state.data(), state.size());
+  }
+  return true;
+}
+
 Result<ops::CustomOutputs> ProgramGraph::describe(size_t node, const ops::CustomCall& call) {
   const std::lock_guard lock(mutex_);
-  Node& kernel = nodes_[node];
+  const Node& kernel = nodes_[node];
   HEARTH_TRY(setInputs(kernel, call));
-  HEARTH_TRY(prepare(&kernel, call));
+  HEARTH_TRY(prepare(node, call));
   if (hasDynamicOutputs(kernel)) {
     const bool knowsAll = std::ranges::all_of(call.inputs, [](const ops::Tensor& input) {
       return !input.isPresent || input.data != nullptr || input.elementCount() == 0;
     });
     if (!knowsAll) return ops::CustomOutputs{true, {}};
-    std::vector<std::vector<uint8_t>> states;
-    states.reserve(call.inputs.size());
-    HEARTH_TRY(bindInputs(kernel, call, false, &states));
-    std::vector<tflite_abi::TensorMemory> memory;
-    for (int32_t i = 0; i < kernel.outputs->size; ++i) {
-      TfLiteTensor& output = tensors_[static_cast<size_t>(kernel.outputs->data[i])];
-      if (output.allocation_type == kTfLiteDynamic) continue;
-      HEARTH_ASSIGN(memory.emplace_back(), tflite_abi::TensorMemory::allocate(output.bytes));
-      output.data = memory.back().data();
-    }
-    HEARTH_TRY(invokeKernel(kernel));
-    kernel.prepared.reset();
+    HEARTH_TRY(computeAhead(node, call));
   }
   ops::CustomOutputs said;
   for (size_t i = 0; i < call.outputs.size(); ++i) {
@@ -297,21 +398,17 @@ Result<ops::CustomOutputs> ProgramGraph::describe(size_t node, const ops::Custom
 
 Status ProgramGraph::compute(size_t node, const ops::CustomCall& call) {
   const std::lock_guard lock(mutex_);
-  Node& kernel = nodes_[node];
+  const Node& kernel = nodes_[node];
   HEARTH_TRY(setInputs(kernel, call));
-  const bool isPrepared = kernel.prepared && std::ranges::equal(*kernel.prepared, call.inputs, {},
-                                                                {}, &ops::Tensor::dimensions);
-  if (!isPrepared) HEARTH_TRY(prepare(&kernel, call));
+  HEARTH_ASSIGN(const bool isComputed, takeAhead(node, call));
+  if (isComputed) return {};
+  HEARTH_TRY(prepare(node, call));
   std::vector<std::vector<uint8_t>> none;
   HEARTH_TRY(bindInputs(kernel, call, true, &none));
-  const auto hasShape = [&](const TfLiteTensor& tensor, size_t i) {
-    return std::ranges::equal(tflite_abi::dimsOf(tensor), call.outputs[i].dimensions, {}, {},
-                              [](uint32_t dim) { return static_cast<int32_t>(dim); });
-  };
   for (size_t i = 0; i < static_cast<size_t>(kernel.outputs->size); ++i) {
     TfLiteTensor& output = tensors_[static_cast<size_t>(kernel.outputs->data[i])];
     if (output.allocation_type == kTfLiteDynamic) continue;
-    if (!hasShape(output, i))
+    if (!hasShape(output, call.outputs[i]))
       return fail(ErrorCode::kOpFailed, "Its prepare gives an output another shape than before.");
     output.data = call.outputs[i].data;
   }
@@ -319,9 +416,7 @@ Status ProgramGraph::compute(size_t node, const ops::CustomCall& call) {
   for (size_t i = 0; i < static_cast<size_t>(kernel.outputs->size); ++i) {
     TfLiteTensor& output = tensors_[static_cast<size_t>(kernel.outputs->data[i])];
     if (output.allocation_type != kTfLiteDynamic) continue;
-    if (!hasShape(output, i) || (output.data == nullptr && output.bytes != 0))
-      return fail(ErrorCode::kOpFailed, "It gives output {} another size than before.", i);
-    if (output.bytes != 0) std::memcpy(call.outputs[i].data, output.data, output.bytes);
+    HEARTH_TRY(takeOutput(output, i, call.outputs[i]));
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "frontends/tflite_c/tensor_table.h"
 #include "ops/custom_operator.h"
 #include "tflite_abi/delegated_graph.h"
+#include "tflite_abi/tensor_memory.h"
 
 namespace hearth::tflite_c {
 
@@ -26,6 +28,8 @@ class ProgramGraphs;
 class ProgramGraph final : public tflite_abi::DelegatedGraph,
                            public std::enable_shared_from_this<ProgramGraph> {
  public:
+  using DelegatedGraph::Change;
+
   // `threads` is what the interpreter recommends to its kernels. `owner` knows the graphs of other
   // subgraphs until close(). Errors: those of ModelFile::fileSubgraph(), fileTensor() and
   // fileOperators().
@@ -69,6 +73,9 @@ class ProgramGraph final : public tflite_abi::DelegatedGraph,
   const std::vector<int32_t>* outputs() const override { return &subgraph_.outputs; }
   const std::vector<int32_t>* variables() const override { return &subgraph_.variables; }
   const char* name() const override { return subgraph_.name.c_str(); }
+  // While a delegate's Prepare has any graph of the owner.
+  bool isApplying() const override;
+  bool isBeingPrepared() const { return DelegatedGraph::isApplying(); }
 
  private:
   ProgramGraph(std::shared_ptr<const tflite::ModelFile> file, size_t subgraph,
@@ -81,9 +88,21 @@ class ProgramGraph final : public tflite_abi::DelegatedGraph,
 
   // The steps of a call, with mutex_ held.
   Status setInputs(const Node& kernel, const ops::CustomCall& call);
-  Status prepare(Node* kernel, const ops::CustomCall& call);
+  Status prepare(size_t node, const ops::CustomCall& call);
   Status bindInputs(const Node& kernel, const ops::CustomCall& call, bool hasOutputs,
                     std::vector<std::vector<uint8_t>>* states);
+  Status computeAhead(size_t node, const ops::CustomCall& call);
+  // Gives a run the results of computeAhead() if they are those of its inputs.
+  Result<bool> takeAhead(size_t node, const ops::CustomCall& call);
+  // The values of the inputs that are no constants.
+  std::vector<std::vector<uint8_t>> valuesOf(const Node& kernel, const ops::CustomCall& call) const;
+
+  // What a kernel has computed to learn the sizes of its outputs, for the call that follows.
+  struct Ahead {
+    std::vector<std::vector<uint8_t>> inputs;
+    std::vector<tflite_abi::TensorMemory> outputs;  // of those that the kernel does not allocate
+    std::vector<std::vector<uint8_t>> states;
+  };
 
   const std::shared_ptr<const tflite::ModelFile> file_;
   const size_t index_;
@@ -91,6 +110,7 @@ class ProgramGraph final : public tflite_abi::DelegatedGraph,
   ProgramGraphs* owner_;  // null after close()
   TensorTable table_;     // owns what tensors_ refer to, but for their dimensions
   std::mutex mutex_;
+  std::map<size_t, Ahead> ahead_;
   bool isClosed_ = false;
 };
 

@@ -50,8 +50,19 @@ Status ProgramGraphs::useOperators(const ProgramResolver& resolver) {
 Status ProgramGraphs::apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
                             const std::function<Status()>& accept) {
   skipped_.clear();
-  return main().apply(delegate, hasDynamicTensors,
-                      [&] { return applyFrom(graphs_.begin(), delegate, accept); });
+  for (const Graphs* graphs : {&graphs_, &others_})
+    for (const auto& [index, graph] : *graphs) changes_.emplace_back(graph.get());
+  Status applied = main().apply(delegate, hasDynamicTensors,
+                                [&] { return applyFrom(graphs_.begin(), delegate, accept); });
+  if (applied)
+    for (ProgramGraph::Change& change : changes_) change.keep();
+  changes_.clear();
+  return applied;
+}
+
+bool ProgramGraphs::isApplying() const {
+  return std::ranges::any_of(graphs_,
+                             [](const auto& each) { return each.second->isBeingPrepared(); });
 }
 
 Status ProgramGraphs::applyFrom(Graphs::iterator next, TfLiteDelegate* delegate,
@@ -86,6 +97,7 @@ TfLiteContext* ProgramGraphs::context(int32_t subgraph) {
     if (graph == nullptr) {
       auto made = make(index);
       if (made) graph = std::move(*made);
+      if (graph != nullptr && isApplying()) changes_.emplace_back(graph.get());
     }
     if (graph != nullptr) context = graph->context();
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -33,18 +34,20 @@ class ProgramGraphs {
 
   // Errors: those of ProgramGraph::useOperators().
   Status useOperators(const ProgramResolver& resolver);
-  // Offers each subgraph to the delegate, then calls `accept`. Where one of them fails, all are as
-  // before. Errors: those of ProgramGraph::apply().
+  // Offers each subgraph to the delegate, which may take nodes of any that it asks for, then calls
+  // `accept`. Where one of them fails, all are as before. Errors: those of ProgramGraph::apply().
   Status apply(TfLiteDelegate* delegate, bool hasDynamicTensors,
                const std::function<Status()>& accept);
   bool hasDelegates() const;  // that have taken nodes
   void removeDelegates();
 
   // For contexts of the graphs: whether the file has a subgraph; the context of one, null where
-  // there is none; and that it is not offered to the delegate that is being applied.
+  // there is none; that it is not offered to the delegate that is being applied; and whether one
+  // is.
   bool has(int32_t subgraph) const;
   TfLiteContext* context(int32_t subgraph);
   bool skip(int32_t subgraph);
+  bool isApplying() const;
 
  private:
   using Graphs = std::map<size_t, std::shared_ptr<ProgramGraph>>;
@@ -59,9 +62,11 @@ class ProgramGraphs {
   const std::shared_ptr<const tflite::ModelFile> file_;
   const size_t subgraph_;
   const int32_t threads_;
-  Graphs graphs_;             // that a run may reach
-  Graphs others_;             // that a delegate has asked for
-  std::set<size_t> skipped_;  // by the delegate that is being applied
+  Graphs graphs_;  // that a run may reach
+  Graphs others_;  // that a delegate has asked for
+  // Of the delegate that is being applied.
+  std::set<size_t> skipped_;
+  std::deque<ProgramGraph::Change> changes_;
 };
 
 }  // namespace hearth::tflite_c

@@ -48,6 +48,7 @@ class KernelOperator final : public ops::CustomOperator {
  public:
   std::string_view name() const override { return name_; }
   int32_t version() const override { return 1; }
+  bool takesStrings() const override { return true; }
   Result<std::shared_ptr<const ops::CustomNode>> makeNode(
       const ops::CustomCall& call) const override {
     uint64_t id = 0;

@@ -170,6 +170,8 @@ TEST(ProgramOperators, OpaqueOnesCompute) {
   EXPECT_THAT(program.messages(), HasSubstr("Tfc_Opaque"));
 }
 
+int positiveCalls = 0;
+
 // Gives the values above 0, whose number only a run knows.
 int prepareDynamic(Context* context, Node* node) {
   outputOf(context, node)->allocationType = 4;
@@ -177,6 +179,7 @@ int prepareDynamic(Context* context, Node* node) {
   return kOk;
 }
 int keepPositive(Context* context, Node* node) {
+  ++positiveCalls;
   const std::vector<float> values = valuesOf(*inputOf(context, node));
   IntArray* const dims = function<IntArray*(int)>("TfLiteIntArrayCreate")(1);
   dims->data[0] =
@@ -202,6 +205,29 @@ TEST(ProgramOperators, OutputsMayDependOnValues) {
   EXPECT_THAT(valuesOf(*program.output(0)), ElementsAre(1, 3));
   ASSERT_EQ(runWith(&program, {-1, -2, 3}), kOk) << program.messages();
   EXPECT_THAT(valuesOf(*program.output(0)), ElementsAre(3));
+  EXPECT_EQ(positiveCalls, 2);
+}
+
+// What one allocates is the next one's input.
+TEST(ProgramOperators, OutputsOfUnknownSizeGoToOtherOperators) {
+  ModelWriter model;
+  const int32_t input = model.addTensor(TensorType::FLOAT32, {3});
+  const int32_t middle = model.addTensor(TensorType::FLOAT32, {1});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {1});
+  model.addCustom("Tfc_Positive", {input}, {middle});
+  model.addCustom("Tfc_Positive", {middle}, {output});
+  model.setArguments({input}, {output});
+  Program program(model.write());
+  addCustom(&program, "Tfc_Positive", {nullptr, nullptr, prepareDynamic, keepPositive, {}});
+  ASSERT_TRUE(program.create()) << program.messages();
+  positiveCalls = 0;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(runWith(&program, {-1, -2, 4}), kOk) << program.messages();
+    EXPECT_THAT(valuesOf(*program.output(0)), ElementsAre(4));
+    ASSERT_EQ(runWith(&program, {1, -2, 3}), kOk) << program.messages();
+    EXPECT_THAT(valuesOf(*program.output(0)), ElementsAre(1, 3));
+  }
+  EXPECT_EQ(positiveCalls, 12);
 }
 
 // Each interpreter's operators are its own, whichever was made last.
@@ -296,6 +322,20 @@ TEST(ProgramOperators, FailuresAndLiesAreErrors) {
   addCustom(&lying, "Tfc_Lying", {nullptr, nullptr, huge, multiply, {}});
   EXPECT_TRUE(!lying.create() || lying.allocate() == kError);
   EXPECT_FALSE(lying.messages().empty());
+
+  // Its shape says 1 value, its memory has 1000.
+  const auto more = [](Context* context, Node* node) {
+    IntArray* const dims = function<IntArray*(int)>("TfLiteIntArrayCreate")(1);
+    dims->data[0] = 1;
+    TensorStruct* const output = outputOf(context, node);
+    if (context->resize(context, output, dims) != kOk) return kError;
+    return function<int(size_t, TensorStruct*)>("TfLiteTensorRealloc")(4000, output);
+  };
+  Program larger(modelWith("Tfc_Larger"));
+  addCustom(&larger, "Tfc_Larger", {nullptr, nullptr, prepareDynamic, more, {}});
+  ASSERT_TRUE(larger.create()) << larger.messages();
+  EXPECT_EQ(runWith(&larger, {1, 2, 3}), kError);
+  EXPECT_THAT(larger.messages(), HasSubstr("4000 bytes; its shape needs 4"));
 }
 
 }  // namespace

@@ -317,5 +317,58 @@ TEST(ProgramSubgraphs, ContextsOfSubgraphsCanBeAskedFor) {
   EXPECT_THAT(runBranch(&program, true), ElementsAre(-1, -2)) << program.messages();
 }
 
+// Takes the NEG of the subgraph "then" while "main" is offered, and wants no subgraph offered.
+TfLiteStatus takeInBranch(TfLiteContext* context, TfLiteDelegate* delegate) {
+  auto& record = *static_cast<Record*>(delegate->data_);
+  record.offered.emplace_back(
+      function<const char*(TfLiteContext*)>("TfLiteOpaqueContextGetName")(context));
+  TfLiteContext* branch = nullptr;
+  TfLiteIntArray* plan = nullptr;
+  if (function<int(TfLiteContext*, int, TfLiteContext**)>(
+          "TfLiteOpaqueContextAcquireSubgraphContext")(context, 1, &branch) != kOk ||
+      branch->GetExecutionPlan(branch, &plan) != kTfLiteOk)
+    return kTfLiteError;
+  const TfLiteStatus status =
+      branch->ReplaceNodeSubsetsWithDelegateKernels(branch, kernel(), plan, delegate);
+  for (const int subgraph : {1, 2})
+    function<int(TfLiteContext*, int)>("TfLiteOpaqueContextMarkSubgraphAsDelegationSkippable")(
+        context, subgraph);
+  function<int(TfLiteContext*, int)>("TfLiteOpaqueContextReleaseSubgraphContext")(context, 1);
+  return record.failsFor == "main" ? kTfLiteError : status;
+}
+
+TEST(ProgramSubgraphs, ADelegateTakesNodesOfASubgraphThatItAsksFor) {
+  Record record;
+  TfLiteDelegate delegate = delegateOf(&record);
+  delegate.Prepare = takeInBranch;
+  {
+    Program program(branches());
+    add(&program, &delegate);
+    ASSERT_TRUE(program.create()) << program.messages();
+    EXPECT_THAT(record.offered, ElementsAre("main"));
+    EXPECT_EQ(record.made, 1);
+    EXPECT_THAT(runBranch(&program, false), ElementsAre(2, 4)) << program.messages();
+    EXPECT_EQ(record.invoked, 0);
+    EXPECT_THAT(runBranch(&program, true), ElementsAre(-1, -2)) << program.messages();
+    EXPECT_EQ(record.invoked, 1);
+  }
+  EXPECT_EQ(record.made, 0);
+}
+
+TEST(ProgramSubgraphs, AFailureGivesNodesOfOtherSubgraphsBack) {
+  Record record;
+  record.failsFor = "main";
+  TfLiteDelegate delegate = delegateOf(&record);
+  delegate.Prepare = takeInBranch;
+  Program program(branches());
+  ASSERT_TRUE(program.create()) << program.messages();
+  EXPECT_EQ(function<int(void*, TfLiteDelegate*)>("TfLiteInterpreterModifyGraphWithDelegate")(
+                program.interpreter(), &delegate),
+            kError);
+  EXPECT_EQ(record.made, 0);
+  EXPECT_THAT(runBranch(&program, true), ElementsAre(-1, -2)) << program.messages();
+  EXPECT_EQ(record.invoked, 0);
+}
+
 }  // namespace
 }  // namespace hearth::tflite_c::testing

@@ -270,8 +270,9 @@ Status SubgraphRunner::placeOutput(size_t position, const std::optional<graph::D
 
 Status SubgraphRunner::allocate(const delegate::DelegateOptions& options) {
   if (isReady_) return {};
-  const std::vector<graph::Dimensions> shapes = inputShapes();
+  std::vector<graph::Dimensions> shapes = inputShapes();
   HEARTH_ASSIGN(compiled_, compiler_.compile(shapes, options));
+  if (hasStrings_) options_ = options;
   if (compiled_->execution != nullptr) HEARTH_TRY(compiled_->execution->resetState());
   for (size_t i = 0; i < inputs_.size(); ++i) HEARTH_TRY(placeInput(i));
   hasDynamicOutputs_ = false;
@@ -279,6 +280,7 @@ Status SubgraphRunner::allocate(const delegate::DelegateOptions& options) {
   for (size_t i = 0; i < outputs_.size(); ++i) HEARTH_TRY(placeOutput(i, outputs[i]));
   // Strings are bound before each run.
   if (compiled_->hasUnknownInputs && !hasStrings_) HEARTH_TRY(compiled_->execution->prepareRun());
+  shapes_ = std::move(shapes);
   isReady_ = true;
   return {};
 }
@@ -306,6 +308,13 @@ Status SubgraphRunner::describeDynamicOutputs() {
     if (place.tensor->type != kTfLiteString) place.tensor->data = place.bound;
   }
   return {};
+}
+
+// Functions that write strings to a tensor make it a list of them, whatever it was before.
+Status SubgraphRunner::followStrings() {
+  if (inputShapes() == shapes_) return {};
+  isReady_ = false;
+  return allocate(options_);
 }
 
 Status SubgraphRunner::takeStrings() {
@@ -362,6 +371,7 @@ Status SubgraphRunner::runWithBuffers() {
 Status SubgraphRunner::run() {
   if (!hasStrings_) [[likely]]
     return compute();
+  HEARTH_TRY(followStrings());
   HEARTH_TRY(takeStrings());
   HEARTH_TRY(compute());
   return giveStrings();

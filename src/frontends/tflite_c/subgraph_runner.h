@@ -102,6 +102,8 @@ class SubgraphRunner {
   bool isInput(const TfLiteTensor* tensor) const;
   // The bytes that a run needs for an output.
   static Result<uint64_t> boundBytes(const TfLiteTensor& tensor, std::span<const int32_t> dims);
+  // Allocates again for other dimensions that inputs have got with their strings.
+  Status followStrings();
   // Lets the run have the strings that the program has written to the inputs.
   Status takeStrings();
   Status giveStrings();
@@ -128,7 +130,10 @@ class SubgraphRunner {
   bool hasBuffers_ = false;  // a tensor has lain in a buffer of a delegate's
   bool allowsBufferOutputs_ = false;
   bool isReady_ = false;
-  std::shared_ptr<const CompiledSubgraph> compiled_;  // null before the first allocate()
+  // Of the last allocate().
+  std::shared_ptr<const CompiledSubgraph> compiled_;  // null before the first one
+  std::vector<graph::Dimensions> shapes_;
+  delegate::DelegateOptions options_;  // where there are strings
 };
 
 }  // namespace hearth::tflite_c

@@ -32,6 +32,43 @@ TfLiteStatus statusOf(bool isOk) {
   return isOk ? kTfLiteOk : kTfLiteError;
 }
 
+// Who allocates the memory of tensors, how long address and data stay as they are, and when data
+// and shape are known.
+struct Life {
+  TfLiteAllocationStrategy allocation;
+  TfLiteRunStability address;
+  TfLiteRunStability data;
+  TfLiteRunStep dataKnown;
+  TfLiteRunStep shapeKnown;
+};
+
+Life lifeOf(const TfLiteTensor* tensor) {
+  constexpr TfLiteRunStability kUnstable = kTfLiteRunStabilityUnstable;
+  constexpr TfLiteRunStability kOneRun = kTfLiteRunStabilitySingleRun;
+  constexpr TfLiteRunStability kAllRuns = kTfLiteRunStabilityAcrossRuns;
+  constexpr TfLiteRunStep kInit = kTfLiteRunStepInit;
+  constexpr TfLiteRunStep kPrepare = kTfLiteRunStepPrepare;
+  constexpr TfLiteRunStep kEval = kTfLiteRunStepEval;
+  switch (tensor == nullptr ? kTfLiteCustom : tensor->allocation_type) {
+    case kTfLiteMemNone:
+      return {kTfLiteAllocationStrategyNone, kAllRuns, kAllRuns, kInit, kInit};
+    case kTfLiteMmapRo:
+      return {kTfLiteAllocationStrategyMMap, kAllRuns, kAllRuns, kInit, kInit};
+    case kTfLiteArenaRw:
+      return {kTfLiteAllocationStrategyArena, kUnstable, kOneRun, kEval, kPrepare};
+    case kTfLiteArenaRwPersistent:
+      return {kTfLiteAllocationStrategyArena, kUnstable, kAllRuns, kEval, kPrepare};
+    case kTfLiteDynamic:
+      return {kTfLiteAllocationStrategyMalloc, kOneRun, kOneRun, kEval, kEval};
+    case kTfLitePersistentRo:
+      return {kTfLiteAllocationStrategyMalloc, kOneRun, kOneRun, kPrepare, kPrepare};
+    case kTfLiteVariantObject:
+      return {kTfLiteAllocationStrategyNew, kAllRuns, kOneRun, kEval, kEval};
+    default:
+      return {};
+  }
+}
+
 // A tensor of strings begins with their number and, for each, where it begins; then the end of the
 // last. All are int32, as are the offsets from the begin of the tensor.
 int32_t wordAt(const TfLiteTensor& tensor, size_t index) {
@@ -170,14 +207,15 @@ void TfLiteTensorReset(TfLiteType type, const char* name, TfLiteIntArray* dims,
 
 TfLiteStatus TfLiteTensorCopy(const TfLiteTensor* from, TfLiteTensor* to) {
   if (from == nullptr || to == nullptr || from == to) return kTfLiteOk;
-  if (from->bytes != to->bytes || (from->data == nullptr) != (to->data == nullptr))
-    return kTfLiteError;
   TfLiteIntArray* const dims = TfLiteIntArrayCopy(from->dims);
   if (dims == nullptr && from->dims != nullptr) return kTfLiteError;
+  if (!hearth::tflite_abi::copyTensorData(*from, to)) {
+    std::free(dims);
+    return kTfLiteError;
+  }
   std::free(to->dims);
   to->dims = dims;
   to->type = from->type;
-  if (from->data != nullptr) std::memmove(to->data, from->data, from->bytes);
   to->buffer_handle = from->buffer_handle;
   to->data_is_stale = from->data_is_stale;
   to->delegate = from->delegate;
@@ -193,88 +231,23 @@ TfLiteStatus TfLiteTensorRealloc(size_t bytes, TfLiteTensor* tensor) {
 }
 
 TfLiteAllocationStrategy TfLiteTensorGetAllocationStrategy(const TfLiteTensor* tensor) {
-  if (tensor == nullptr) return kTfLiteAllocationStrategyUnknown;
-  switch (tensor->allocation_type) {
-    case kTfLiteMemNone:
-      return kTfLiteAllocationStrategyNone;
-    case kTfLiteMmapRo:
-      return kTfLiteAllocationStrategyMMap;
-    case kTfLiteArenaRw:
-    case kTfLiteArenaRwPersistent:
-      return kTfLiteAllocationStrategyArena;
-    case kTfLiteDynamic:
-      return kTfLiteAllocationStrategyMalloc;
-    case kTfLiteVariantObject:
-      return kTfLiteAllocationStrategyNew;
-    default:
-      return kTfLiteAllocationStrategyUnknown;
-  }
+  return lifeOf(tensor).allocation;
 }
 
 TfLiteRunStability TfLiteTensorGetBufferAddressStability(const TfLiteTensor* tensor) {
-  if (tensor == nullptr) return kTfLiteRunStabilityUnknown;
-  switch (tensor->allocation_type) {
-    case kTfLiteMemNone:
-    case kTfLiteMmapRo:
-    case kTfLiteArenaRw:
-    case kTfLiteArenaRwPersistent:
-    case kTfLitePersistentRo:
-      return kTfLiteRunStabilityAcrossRuns;
-    case kTfLiteDynamic:
-      return kTfLiteRunStabilitySingleRun;
-    default:
-      return kTfLiteRunStabilityUnknown;
-  }
+  return lifeOf(tensor).address;
 }
 
 TfLiteRunStability TfLiteTensorGetDataStability(const TfLiteTensor* tensor) {
-  if (tensor == nullptr) return kTfLiteRunStabilityUnknown;
-  switch (tensor->allocation_type) {
-    case kTfLiteMemNone:
-    case kTfLiteMmapRo:
-    case kTfLitePersistentRo:
-      return kTfLiteRunStabilityAcrossRuns;
-    case kTfLiteArenaRw:
-    case kTfLiteArenaRwPersistent:
-    case kTfLiteDynamic:
-      return kTfLiteRunStabilitySingleRun;
-    default:
-      return kTfLiteRunStabilityUnknown;
-  }
+  return lifeOf(tensor).data;
 }
 
 TfLiteRunStep TfLiteTensorGetDataKnownStep(const TfLiteTensor* tensor) {
-  if (tensor == nullptr) return kTfLiteRunStepUnknown;
-  switch (tensor->allocation_type) {
-    case kTfLiteMemNone:
-    case kTfLiteMmapRo:
-      return kTfLiteRunStepInit;
-    case kTfLitePersistentRo:
-      return kTfLiteRunStepPrepare;
-    case kTfLiteArenaRw:
-    case kTfLiteArenaRwPersistent:
-    case kTfLiteDynamic:
-      return kTfLiteRunStepEval;
-    default:
-      return kTfLiteRunStepUnknown;
-  }
+  return lifeOf(tensor).dataKnown;
 }
 
 TfLiteRunStep TfLiteTensorGetShapeKnownStep(const TfLiteTensor* tensor) {
-  if (tensor == nullptr) return kTfLiteRunStepUnknown;
-  switch (tensor->allocation_type) {
-    case kTfLiteMemNone:
-    case kTfLiteMmapRo:
-      return kTfLiteRunStepInit;
-    case kTfLiteArenaRw:
-    case kTfLiteArenaRwPersistent:
-    case kTfLitePersistentRo:
-      return kTfLiteRunStepPrepare;
-    case kTfLiteDynamic:
-      return kTfLiteRunStepEval;
-    default:
-      return kTfLiteRunStepUnknown;
-  }
+  return lifeOf(tensor).shapeKnown;
 }
 
 TfLiteType TfLiteOpaqueTensorType(const TfLiteOpaqueTensor* tensor) {

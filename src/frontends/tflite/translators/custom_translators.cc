@@ -49,16 +49,18 @@ Status describeOutputs(SubgraphBuilder& builder, const ops::CustomOperator& cust
   HEARTH_ASSIGN(const auto node, custom.makeNode(call));
   const std::vector<ops::Tensor> arguments = tensorsOf(builder, inputs);
   const std::vector<ops::Tensor> results = tensorsOf(builder, outputs);
+  // What the file says can only hold for one run.
+  const auto forget = [&]() -> Status {
+    for (const uint32_t output : outputs) std::ranges::fill(builder.operand(output).dimensions, 0u);
+    return {};
+  };
   for (const ops::Tensor& input : arguments)
-    if (input.isPresent && !input.hasKnownShape) return {};
+    if (input.isPresent && !input.hasKnownShape)
+      return custom.name().starts_with(kReservedPrefix) ? forget() : Status();
   call.inputs = arguments;
   call.outputs = results;
   HEARTH_ASSIGN(ops::CustomOutputs said, node->describeOutputs(call));
-  if (said.needsValues) {
-    // What the file says can only hold for one run.
-    for (const uint32_t output : outputs) std::ranges::fill(builder.operand(output).dimensions, 0u);
-    return {};
-  }
+  if (said.needsValues) return forget();
   if (said.outputs.size() != outputs.size())
     return fail(ErrorCode::kBadData, "Its operator describes {} outputs of {}.",
                 said.outputs.size(), outputs.size());

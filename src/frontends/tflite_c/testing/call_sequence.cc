@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <vector>
 
 #include "frontends/tflite_c/declarations.h"
@@ -46,7 +48,61 @@ TfLiteStatus computeZeros(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-// `data_` points to a byte: which nodes it takes, and whether its kernels say shapes.
+// --- Kernels that lie: each call does something else that no shape allows ---
+
+thread_local uint32_t lies = 0;
+
+TfLiteStatus prepareLies(TfLiteContext* context, TfLiteNode* node) {
+  for (int32_t i = 0; i < node->outputs->size; ++i)
+    if (node->outputs->data[i] >= 0 && ++lies % 4 != 0)
+      TfLiteOpaqueTensorSetAllocationTypeToDynamic(&context->tensors[node->outputs->data[i]]);
+  return kTfLiteOk;
+}
+
+void resizeTo(TfLiteContext* context, TfLiteTensor* tensor, std::initializer_list<int32_t> dims) {
+  TfLiteIntArray* const made = TfLiteIntArrayCreate(static_cast<int32_t>(dims.size()));
+  std::ranges::copy(dims, made->data);
+  context->ResizeTensor(context, tensor, made);
+}
+
+void lie(TfLiteContext* context, TfLiteTensor* tensor) {
+  constexpr std::array<const char*, 2> kTexts = {"a", "bc"};
+  constexpr std::array<int, 2> kLengths = {1, 2};
+  switch (++lies % 7) {
+    case 0:
+      resizeTo(context, tensor, {2, 3});
+      break;
+    case 1:
+      resizeTo(context, tensor, {1});
+      TfLiteTensorRealloc(1000, tensor);
+      break;
+    case 2:
+      resizeTo(context, tensor, {1000});
+      TfLiteTensorRealloc(1, tensor);
+      break;
+    case 3:
+      resizeTo(context, tensor, {-1});
+      break;
+    case 4:
+      resizeTo(context, tensor, {INT32_MAX, INT32_MAX, INT32_MAX});
+      break;
+    case 5:
+      TfLiteOpaqueTensorWriteStrings(tensor, kTexts.data(), 2, kLengths.data());
+      break;
+    default:
+      TfLiteTensorDataFree(tensor);
+  }
+  if (tensor->data != nullptr && tensor->allocation_type == kTfLiteDynamic)
+    std::fill_n(static_cast<uint8_t*>(tensor->data), tensor->bytes, static_cast<uint8_t>(lies));
+}
+
+TfLiteStatus computeLies(TfLiteContext* context, TfLiteNode* node) {
+  for (int32_t i = 0; i < node->outputs->size; ++i)
+    if (node->outputs->data[i] >= 0) lie(context, &context->tensors[node->outputs->data[i]]);
+  return kTfLiteOk;
+}
+
+// `data_` points to a byte: which nodes it takes, and whether its kernels say shapes, or lie.
 TfLiteStatus takeSome(TfLiteContext* context, TfLiteDelegate* delegate) {
   const uint8_t choice = *static_cast<const uint8_t*>(delegate->data_);
   TfLiteIntArray* plan = nullptr;
@@ -63,6 +119,10 @@ TfLiteStatus takeSome(TfLiteContext* context, TfLiteDelegate* delegate) {
   TfLiteRegistration registration{};
   registration.prepare = (choice & 16) != 0 ? prepareZeros : nullptr;
   registration.invoke = (choice & 32) != 0 ? nullptr : computeZeros;
+  if (choice >= 128) {
+    registration.prepare = prepareLies;
+    registration.invoke = computeLies;
+  }
   const TfLiteStatus status =
       context->ReplaceNodeSubsetsWithDelegateKernels(context, registration, list, delegate);
   TfLiteIntArrayFree(list);
@@ -82,17 +142,32 @@ const TfLiteRegistration* zerosRegistration() {
   return &registration;
 }
 
-// `user` points to a byte: which operations it finds.
+const TfLiteRegistration* liesRegistration() {
+  static const TfLiteRegistration registration = [] {
+    TfLiteRegistration made{};
+    made.prepare = prepareLies;
+    made.invoke = computeLies;
+    made.version = 1;
+    return made;
+  }();
+  return &registration;
+}
+
+// `user` points to a byte: which operations it finds, and whether they lie.
+const TfLiteRegistration* registrationOf(const void* user) {
+  return *static_cast<const uint8_t*>(user) >= 128 ? liesRegistration() : zerosRegistration();
+}
+
 bool isFound(const void* user, int32_t number) {
   return ((*static_cast<const uint8_t*>(user) >> (static_cast<uint32_t>(number) % 8)) & 1) != 0;
 }
 
 const TfLiteRegistration* findBuiltin(void* user, int32_t op, int version) {
-  return isFound(user, op + version) ? zerosRegistration() : nullptr;
+  return isFound(user, op + version) ? registrationOf(user) : nullptr;
 }
 
 const TfLiteRegistration* findCustom(void* user, const char* name, int version) {
-  return isFound(user, name[0] + version) ? zerosRegistration() : nullptr;
+  return isFound(user, name[0] + version) ? registrationOf(user) : nullptr;
 }
 
 const TfLiteOperator* findOperator(void* user, int32_t op, int /*version*/) {
@@ -108,7 +183,9 @@ const TfLiteOperator* findOperator(void* user, int32_t op, int /*version*/) {
 class Sequence {
  public:
   Sequence(std::span<const uint8_t> bytes, std::span<const std::span<const uint8_t>> models)
-      : bytes_(bytes), files_(models) {}
+      : bytes_(bytes), files_(models) {
+    lies = 0;
+  }
   ~Sequence() {
     for (TfLiteSignatureRunner* runner : runners_) TfLiteSignatureRunnerDelete(runner);
     for (TfLiteInterpreter* interpreter : interpreters_) TfLiteInterpreterDelete(interpreter);
