@@ -476,6 +476,7 @@ NB_MODULE(_hearth, module) {
 
   module.def("_describe_container", &describeContainer, nb::call_guard<Unlocked>());
   module.def("_devices", &devices, nb::call_guard<Unlocked>());
+  module.def("_has_delegate_device", &hasDelegateDevice, nb::call_guard<Unlocked>());
   module.def("_version", &hearth_version);
   module.def(
       "_flush",

@@ -74,6 +74,10 @@ nb::dlpack::dtype elementType(TfLiteType type) {
 
 }  // namespace
 
+bool hasDelegateDevice(const std::string& library) {
+  return functions().hasDelegateDevice(library.c_str());
+}
+
 template <typename Function>
 void ProgramInterpreter::call(Function function) {
   message_.clear();

@@ -13,6 +13,9 @@
 
 namespace hearth::python {
 
+// Whether an installed driver makes a device of an external delegate's library, a path or a name.
+bool hasDelegateDevice(const std::string& library);
+
 // A model whose graph delegates of the program may take. Raises RuntimeError with what the
 // interface reports. One thread at a time may use it and its subgraphs; each call gives up Python's
 // lock, since a delegate may call Python code in any thread.

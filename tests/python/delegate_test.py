@@ -4,8 +4,12 @@ compute what they take of a graph, in the program's process."""
 
 import ctypes
 import gc
+import json
+import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -183,6 +187,58 @@ class DelegateTest(unittest.TestCase):
                     [each["shape"].tolist() for each in plain.get_output_details()])
                 compared += 1
         self.assertGreater(compared, 60)
+
+    def testALibraryOfAnInstalledDriverIsItsDevice(self):
+        script = """
+import ctypes, sys, numpy
+sys.path[:0] = [sys.argv[1], sys.argv[4]]
+from delegate_test import Counts
+from hearth.tflite import Delegate, Interpreter, load_delegate
+if sys.argv[5] == "loaded":  # by the program itself
+    delegate = Delegate.__new__(Delegate)
+    delegate._load(sys.argv[2], {})
+else:
+    delegate = load_delegate(sys.argv[2])
+interpreter = Interpreter(sys.argv[3], experimental_delegates=[delegate])
+interpreter.allocate_tensors()
+values = numpy.arange(128, dtype=numpy.float32).reshape(1, 4, 4, 8)
+interpreter.set_tensor(interpreter.get_input_details()[0]["index"], values)
+interpreter.invoke()
+print(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).tobytes().hex())
+library = ctypes.CDLL(sys.argv[2])
+library.take_counts.restype = Counts
+counts = library.take_counts()
+print(counts.created, counts.invoked)
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder) / "starts.json"
+
+            def run(library, how="given", **variables):
+                report.unlink(missing_ok=True)
+                env = {**os.environ, "HEARTH_STORE_MODE": "off", "HEARTH_REPORT": str(report), **variables}
+                command = [sys.executable, "-c", script, str(BUILD / "python"), library, str(NORM),
+                           str(pathlib.Path(__file__).parent), how]
+                ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=True)
+                values, *counts = ran.stdout.split()
+                devices = {each for line in report.read_text(encoding="utf-8").splitlines()
+                           for each in json.loads(line)["device"].split(", ")}
+                return values, counts, devices
+
+            plain = run(DELEGATE)
+            self.assertEqual(plain[1:], (["1", "1"], {"hearth-cpu"}))
+            # The manifest has other options than the program.
+            manifest = {"name": "squares", "needs": {"code": True},
+                        "delegate": {"library": DELEGATE, "options": {"factor": 4}}}
+            (pathlib.Path(folder) / "squares.json").write_text(json.dumps(manifest), encoding="utf-8")
+            same = os.path.join(os.path.dirname(DELEGATE), ".", os.path.basename(DELEGATE))
+            for library, how, created in ((DELEGATE, "given", "0"), (same, "given", "0"), (DELEGATE, "loaded", "1")):
+                values, counts, devices = run(library, how, HEARTH_DRIVER_PATH=folder)
+                self.assertEqual((counts, devices), ([created, "0"], {"hearth-cpu", "squares"}))
+                self.assertNotEqual(values, plain[0])
+            # Without the device the library computes in this process.
+            manifest["delegate"]["library"] = str(pathlib.Path(folder) / "libother.so")
+            (pathlib.Path(folder) / "squares.json").write_text(json.dumps(manifest), encoding="utf-8")
+            self.assertEqual(run(DELEGATE, HEARTH_DRIVER_PATH=folder), plain)
 
     def testAllTensorsCanBePreserved(self):
         with self.assertWarns(UserWarning):

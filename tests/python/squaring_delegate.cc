@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An external delegate for delegate_test.py. It computes SQUARE of float32, times the option
-// "factor", and counts what happens to it. The option "fail" makes a call fail: "creation",
-// "preparation" or "invocation".
+// An external delegate for delegate_test.py. It computes SQUARE of float32, or MUL of a tensor with
+// itself, times the option "factor", and counts what happens to it. The option "fail" makes a call
+// fail: "creation", "preparation" or "invocation".
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -10,6 +10,7 @@
 
 namespace {
 
+constexpr int32_t kMul = 18;
 constexpr int32_t kSquare = 92;
 
 struct Counts {
@@ -67,6 +68,13 @@ TfLiteStatus invokeKernel(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
+bool isSquare(const TfLiteNode& node, int32_t code) {
+  if (code != kMul) return code == kSquare;
+  // The parameters begin with the activation.
+  return node.inputs->data[0] == node.inputs->data[1] &&
+         *static_cast<const int32_t*>(node.builtin_data) == 0;
+}
+
 TfLiteStatus prepare(TfLiteContext* context, TfLiteDelegate* delegate) {
   ++counts.offered;
   if (static_cast<Squaring*>(delegate->data_)->failsToPrepare) {
@@ -88,7 +96,7 @@ TfLiteStatus prepare(TfLiteContext* context, TfLiteDelegate* delegate) {
     TfLiteRegistration* registration = nullptr;
     if (context->GetNodeAndRegistration(context, plan->data[i], &node, &registration) != kTfLiteOk)
       return kTfLiteError;
-    if (registration->builtin_code == kSquare && node->delegate == nullptr &&
+    if (isSquare(*node, registration->builtin_code) && node->delegate == nullptr &&
         context->tensors[node->inputs->data[0]].type == kTfLiteFloat32)
       nodes.push_back(plan->data[i]);
   }

@@ -10,6 +10,8 @@ struct Functions {
 #define HEARTH_TFLITE_FUNCTION(name) decltype(&::name) name;
 #include "frontends/tflite_c/functions.inc"
 #undef HEARTH_TFLITE_FUNCTION
+  // hasDelegateDevice(), which the interface does not have.
+  bool (*hasDelegateDevice)(const char* library);
 };
 
 }  // namespace hearth::tflite_c

@@ -6,6 +6,8 @@
 
 #include "base/cancellation.h"
 #include "base/env.h"
+#include "base/log.h"
+#include "frontends/tflite_c/delegate_device.h"
 #include "frontends/tflite_c/own_delegate.h"
 
 namespace hearth::tflite_c {
@@ -73,6 +75,14 @@ Result<std::shared_ptr<Interpreter>> Interpreter::create(const TfLiteModel& mode
 Status Interpreter::applyDelegate(TfLiteDelegate* delegate) {
   if (delegate == nullptr) return fail(ErrorCode::kUnexpectedNull, "The delegate is null.");
   if (const OwnDelegate* const own = OwnDelegate::from(delegate)) return own->addTo(&options_);
+  if (auto device = deviceOfDelegate(*delegate)) {
+    base::logInfo("A delegate of the program is the device {} here.", device->name());
+    // Without a list each device may run what it takes, this one too.
+    std::vector<std::shared_ptr<hal::Device>>& devices = options_.compilation.devices;
+    if (!devices.empty() && !std::ranges::contains(devices, device))
+      devices.insert(devices.begin(), std::move(device));
+    return {};
+  }
   delegates_.push_back(delegate);
   Status applied = primary_->applyDelegate(delegate, options_);
   if (!applied) delegates_.pop_back();

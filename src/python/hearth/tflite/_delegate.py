@@ -3,6 +3,8 @@
 
 import os
 
+from .. import _hearth
+
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -28,7 +30,8 @@ _OPTIONS = {"cache_dir": ("cache_dir", str), "device": ("device", str),
 
 class Delegate:
     """What load_delegate() returns, for Interpreter(experimental_delegates=[...]). It may serve several
-    interpreters, which keep it until they are gone."""
+    interpreters, which keep it until they are gone. A library of which an installed driver makes a device
+    is not loaded: that device computes what it takes of each model, with the options of its manifest."""
 
     def __init__(self, library, options=None):
         self._library = None
@@ -36,7 +39,7 @@ class Delegate:
         options = {str(name): str(value) for name, value in (options or {}).items()}
         if os.path.basename(os.fsdecode(library)).startswith("libhearth_delegate.so"):
             self._options = _own_options(options)
-        else:
+        elif not _hearth._has_delegate_device(os.fsdecode(library)):
             self._load(os.fsdecode(library), options)
 
     def _load(self, library, options):
