@@ -5,13 +5,14 @@
     compare.py                      ResNet-50 with 97 MiB of float32 weights
     compare.py --model FILE --processes 10 --output table.md
 
-Three things are measured, all sides in turn and warm:
+Four things are measured, all sides in turn and warm; medians of the rounds, with the least and the greatest:
 - the sum of the proportional set sizes of ten processes of a C program (program.cc), with TensorFlow Lite's
   C library 2.17.1, that library with its XNNPACK delegate, and Hearth's;
 - the time from its main() to the first result, alone, and of a further run;
 - the processor time of a Python program from its start to the first result, with LiteRT's interpreter and
-  with hearth.tflite.
-What a call costs beside hearth_execution_run is the benchmark tflite_call.
+  with hearth.tflite;
+- the processor time that TfLiteInterpreterInvoke takes over hearth_execution_run with a small model
+  (tflite_call_bench).
 
 The wheels of the peers are installed in the cache folder (${XDG_CACHE_HOME:-~/.cache}/hearth).
 """
@@ -19,6 +20,7 @@ The wheels of the peers are installed in the cache folder (${XDG_CACHE_HOME:-~/.
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -36,8 +38,9 @@ ORIGINAL, DELEGATE, HEARTH = "TensorFlow Lite", "TensorFlow Lite with XNNPACK", 
 LITERT = "LiteRT's interpreter"
 TIMEOUT_S = 300
 # Largest accepted ratios to the original with XNNPACK, whose results are Hearth's, and to LiteRT, of models
-# with a hundred megabytes of weights.
-MEMORY_LIMIT, START_LIMIT = 0.35, 0.5
+# with a hundred megabytes of weights; and nanoseconds of a call.
+MEMORY_LIMIT, START_LIMIT, CALL_LIMIT = 0.35, 0.5, 1000
+SMALL = ROOT / "models" / "digits" / "digits.tflite"
 SCRIPT = """
 import sys, time
 import numpy
@@ -93,6 +96,16 @@ class Programs:
         return float(done.stdout)
 
 
+    def call(self):
+        """Nanoseconds of a call over hearth_execution_run."""
+        done = subprocess.run([RELEASE / "bin" / "tflite_call_bench", SMALL], capture_output=True, text=True,
+                              check=False, timeout=TIMEOUT_S, env=self._environment)
+        found = re.search(r"^overhead +(-?\d+) ", done.stdout, re.MULTILINE)
+        if not found:
+            raise Failure(f"tflite_call_bench: {(done.stderr.splitlines() or ['no result'])[-1]}")
+        return int(found[1])
+
+
 def pythonScript(folder):
     """The program; for LiteRT tflite_runtime is a name of its interpreter."""
     script = folder / "program.py"
@@ -105,6 +118,8 @@ def pythonScript(folder):
 
 
 class Row:
+    """Of each part what each side took in each round."""
+
     def __init__(self, model):
         self.model = model
         self.memory = {}
@@ -112,47 +127,52 @@ class Row:
         self.run = {}
         self.python = {}
 
+    def ratio(self, part, peer):
+        values = getattr(self, part)
+        return statistics.median(values[HEARTH]) / statistics.median(values[peer])
+
     def json(self):
         return {"model": self.model.name, "memory_mib": self.memory, "first_ms": self.first,
                 "run_us": self.run, "python_first_processor_ms": self.python,
-                "memory_ratio": self.memory[HEARTH] / self.memory[DELEGATE],
-                "first_ratio": self.first[HEARTH] / self.first[DELEGATE],
-                "python_ratio": self.python[HEARTH] / self.python[LITERT]}
+                "memory_ratio": self.ratio("memory", DELEGATE), "first_ratio": self.ratio("first", DELEGATE),
+                "python_ratio": self.ratio("python", LITERT)}
 
 
 def measure(programs, model, arguments, script, peer):
     row = Row(model)
-    memory, first, run, python = ({} for _ in range(4))
     programs.run(HEARTH, model.path, 1)
     for _ in range(arguments.rounds):
         for side in (ORIGINAL, DELEGATE, HEARTH):
-            memory.setdefault(side, []).append(programs.run(side, model.path, arguments.processes)[0])
+            row.memory.setdefault(side, []).append(programs.run(side, model.path, arguments.processes)[0])
             _, [said] = programs.run(side, model.path, 1)
-            first.setdefault(side, []).append(said["first_ms"])
-            run.setdefault(side, []).append(said["run_us"])
+            row.first.setdefault(side, []).append(said["first_ms"])
+            row.run.setdefault(side, []).append(said["run_us"])
         for side in (LITERT, HEARTH):
-            python.setdefault(side, []).append(programs.python(side, model.path, script, peer))
-    for values, medians in ((memory, row.memory), (first, row.first), (run, row.run), (python, row.python)):
-        medians.update({side: statistics.median(value) for side, value in values.items()})
+            row.python.setdefault(side, []).append(programs.python(side, model.path, script, peer))
     return row
 
 
-def markdown(rows, facts):
+def spread(values, digits=1):
+    middle, low, high = (f"{value:.{digits}f}" for value in (statistics.median(values), min(values), max(values)))
+    return f"{middle} ({low}–{high})"
+
+
+def markdown(rows, calls, facts):
     lines = ["# Programs for TensorFlow Lite", "", "Written by `bench/tflite-programs/compare.py`.", "",
              *(f"- {name}: {value}" for name, value in facts)]
-    for title, part, key, peer, limit in (
-            ("Memory of all processes, MiB", "memory", "memory_ratio", DELEGATE, MEMORY_LIMIT),
-            ("From main() to the first result, ms", "first", "first_ratio", DELEGATE, START_LIMIT),
-            ("A further run, us", "run", None, DELEGATE, None),
-            ("Python, processor ms to the first result", "python", "python_ratio", LITERT, START_LIMIT)):
+    for title, part, peer, limit in (
+            ("Memory of all processes, MiB", "memory", DELEGATE, MEMORY_LIMIT),
+            ("From main() to the first result, ms", "first", DELEGATE, START_LIMIT),
+            ("A further run, us", "run", DELEGATE, None),
+            ("Python, processor ms to the first result", "python", LITERT, START_LIMIT)):
         sides = list(getattr(rows[0], part))
         lines += ["", f"## {title}", "", f"| model | {' | '.join(sides)} | ratio to {peer} | limit |",
                   "|---|" + "---|" * (len(sides) + 2)]
         for row in rows:
-            values = getattr(row, part)
-            ratio = f"{row.json()[key]:.2f}" if key else f"{values[HEARTH] / values[peer]:.2f}"
-            lines.append(f"| {row.model.name} | {' | '.join(f'{values[side]:.1f}' for side in sides)} | {ratio} | "
-                         f"{limit or '–'} |")
+            figures = " | ".join(spread(getattr(row, part)[side]) for side in sides)
+            lines.append(f"| {row.model.name} | {figures} | {row.ratio(part, peer):.2f} | {limit or '–'} |")
+    lines += ["", "## A call over hearth_execution_run, ns", "", "| model | nanoseconds | limit |", "|---|---|---|",
+              f"| {SMALL.stem} | {spread(calls, 0)} | {CALL_LIMIT} |"]
     return "\n".join(lines) + "\n"
 
 
@@ -188,12 +208,13 @@ def main(words=None):
             programs = Programs(arguments, Path(found) / "lib", folder)
             script = pythonScript(folder)
             rows = [measure(programs, model, arguments, script, peer) for model in chosenModels(arguments)]
+            calls = [programs.call() for _ in range(arguments.rounds)]
     except (Failure, OSError, subprocess.SubprocessError) as error:
         say(f"compare.py: {error}")
         return 1
     about = comparison.facts((comparison.TFLITE_C_WHEEL, comparison.PEER_WHEEL), processes=arguments.processes,
                              rounds=arguments.rounds)
-    comparison.writeText(arguments.output, markdown(rows, about))
+    comparison.writeText(arguments.output, markdown(rows, calls, about))
     comparison.writeJson(arguments.json, about, rows)
     return 0
 

@@ -20,10 +20,10 @@ SPEC.loader.exec_module(compare)
 class ReportTest(unittest.TestCase):
     def row(self):
         row = compare.Row(models.Model("net", pathlib.Path("net.tflite")))
-        row.memory = {compare.ORIGINAL: 300.0, compare.DELEGATE: 1000.0, compare.HEARTH: 200.0}
-        row.first = {compare.ORIGINAL: 50.0, compare.DELEGATE: 80.0, compare.HEARTH: 20.0}
-        row.run = {compare.ORIGINAL: 9.0, compare.DELEGATE: 6.0, compare.HEARTH: 3.0}
-        row.python = {compare.LITERT: 40.0, compare.HEARTH: 30.0}
+        row.memory = {compare.ORIGINAL: [300.0], compare.DELEGATE: [1000.0, 900.0, 2000.0], compare.HEARTH: [200.0]}
+        row.first = {compare.ORIGINAL: [50.0], compare.DELEGATE: [80.0], compare.HEARTH: [20.0, 21.0, 0.0]}
+        row.run = {compare.ORIGINAL: [9.0], compare.DELEGATE: [6.0], compare.HEARTH: [3.0]}
+        row.python = {compare.LITERT: [40.0], compare.HEARTH: [30.0]}
         return row
 
     def testRatiosAreToThePeerWithTheSameResults(self):
@@ -32,10 +32,11 @@ class ReportTest(unittest.TestCase):
                          (0.2, 0.25, 0.75))
 
     def testTheReportHasATableForEachMeasurement(self):
-        text = compare.markdown([self.row()], [("rounds", 5)])
+        text = compare.markdown([self.row()], [120, -5, 130], [("rounds", 5)])
         self.assertEqual(text.count("| net |"), 4)
-        self.assertIn("| net | 300.0 | 1000.0 | 200.0 | 0.20 | 0.35 |", text)
-        self.assertIn("| net | 9.0 | 6.0 | 3.0 | 0.50 | – |", text)
+        self.assertIn("| net | 300.0 (300.0–300.0) | 1000.0 (900.0–2000.0) | 200.0 (200.0–200.0) | 0.20 | 0.35 |", text)
+        self.assertIn("| 9.0 (9.0–9.0) | 6.0 (6.0–6.0) | 3.0 (3.0–3.0) | 0.50 | – |", text)
+        self.assertIn("| digits | 120 (-5–130) | 1000 |", text)
 
     def testTheProgramImportsWhatBothSidesAnswer(self):
         with tempfile.TemporaryDirectory() as folder:
