@@ -204,9 +204,10 @@ TEST_F(LimitsTest, AModelRunsWhereASystemCallIsRefused) {
   if (!inChild([] { return refuse(SYS_sysinfo); })) GTEST_SKIP() << "no seccomp filters";
   life_.cache = HEARTH_CACHE_READ_WRITE;
   life_.store = folder_.path("store");
-  for (const long call : {SYS_sysinfo, SYS_sched_getaffinity, SYS_sched_setaffinity,
-                          SYS_sched_setscheduler, SYS_getcpu, SYS_madvise, SYS_mincore,
-                          SYS_memfd_create, SYS_fallocate, SYS_prlimit64, SYS_getpriority}) {
+  for (const long call :
+       {SYS_sysinfo, SYS_sched_getaffinity, SYS_sched_setaffinity, SYS_sched_setscheduler,
+        SYS_getcpu, SYS_madvise, SYS_mincore, SYS_memfd_create, SYS_fallocate, SYS_prlimit64,
+        SYS_getpriority, SYS_statx}) {
     SCOPED_TRACE(call);
     // A function that ignores an error would use whatever the memory happens to hold.
     for (const unsigned char byte : {0, 1, 255})

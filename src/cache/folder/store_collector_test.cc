@@ -80,6 +80,15 @@ TEST_F(StoreCollectorTest, TheLeastRecentlyUsedPlanGoesFirstWithItsOwnSegments) 
   EXPECT_TRUE(hasPlan(1) && hasSegment(10));
 }
 
+TEST_F(StoreCollectorTest, StampsOfPlansThatAreGoneAreLeftovers) {
+  addPlan(1, {1});
+  addPlan(2, {2});
+  fs::remove(planPath(planKey(2)));
+  ASSERT_TRUE(open()->prune({.leftoversOlderThan = seconds(0)}));
+  EXPECT_TRUE(fs::exists(root() / "stamps" / planKey(1).hex()));
+  EXPECT_FALSE(fs::exists(root() / "stamps" / planKey(2).hex()));
+}
+
 TEST_F(StoreCollectorTest, LoadingAPlanIsAUse) {
   addPlan(1, {1});
   addPlan(2, {2});

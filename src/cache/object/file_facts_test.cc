@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
@@ -138,6 +139,10 @@ TEST(FileFacts, AreThoseOfTheSystem) {
   ASSERT_TRUE(facts);
   EXPECT_EQ(facts->size, 100u);
   EXPECT_EQ(facts->links, 1u);
+  struct statx known{};
+  ASSERT_EQ(::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME, &known), 0);
+  const int64_t born = known.stx_btime.tv_sec * 1'000'000'000 + known.stx_btime.tv_nsec;
+  EXPECT_EQ(facts->born, (known.stx_mask & STATX_BTIME) != 0 ? born : 0);
   EXPECT_NE(facts->system, 0u);
   const auto named = FileFacts::of(parent.get(), "file");
   ASSERT_TRUE(named);

@@ -106,6 +106,10 @@ TEST_F(PrefixStoreTest, ADamagedBlockIsRemoved) {
     EXPECT_EQ(reasonOf(*store, 1), StoreReason::kCorrupt);
     EXPECT_EQ(reasonOf(*store, 1), StoreReason::kAbsent);
   }
+  write(*store, 1);
+  writeFile(fileOf(1), std::span(right).first(kSize));
+  ASSERT_EQ(store->entries().size(), 1u);
+  EXPECT_TRUE(store->entries()[0].isCorrupt);
   // The file of another block, and a block of another size.
   write(*store, 1);
   std::filesystem::rename(fileOf(1), fileOf(2));
@@ -152,6 +156,7 @@ TEST_F(PrefixStoreTest, WhatIsNotUsedExpires) {
   age(2, std::chrono::hours(11));
   age(3, std::chrono::hours(11));
   EXPECT_EQ(reasonOf(*store, 2), StoreReason::kAbsent);
+  EXPECT_FALSE(std::filesystem::exists(fileOf(2)));
   EXPECT_EQ(reasonOf(*store, 1), StoreReason::kNone);  // which is a use
   write(*store, 10);
   EXPECT_FALSE(std::filesystem::exists(fileOf(3)));
