@@ -48,7 +48,7 @@ FIELDS = {"file", "before", "after", "explained", "found"}
 PROGRAMS = {
     "src/api": ["api_test", "golden_test", "hostile_models_test", "tests/python/package_test.py"],
     "src/base": ["base_test", "cache_test", "ipc_parts_test", "runtime_test"],
-    "src/cache": ["cache_test", "driver_cpu_test", "tests/cli/cache_test.py", "tests/cli/store_test.py"],
+    "src/cache": ["cache_test", "driver_cpu_test", "limits_test", "tests/cli/cache_test.py", "tests/cli/store_test.py"],
     "src/drivers/cpu": ["driver_cpu_test", "random_graph_test", "open_stores_test", "save_queue_test",
                         "cut_model_test"],
     "src/drivers/delegate": ["delegate_driver_test"],
@@ -78,7 +78,7 @@ PYTHON_TARGETS = ["hearth_tool", "hearth_python"]
 PROCESSOR_FACTOR, LEAST_PROCESSOR_SECONDS, ELAPSED_SECONDS = 10, 20, 300
 MOST_MEMORY = 16 << 30
 
-FOUND, EXPLAINED, OPEN, GONE = "found", "explained", "open", "gone"
+FOUND, EXPLAINED, OPEN, NOT_RUN, GONE = "found", "explained", "open", "not run", "gone"
 
 
 @dataclasses.dataclass
@@ -182,7 +182,7 @@ def readJson(path, otherwise):
 
 
 def writeJson(path, value):
-    scratch = path.with_suffix(".new")
+    scratch = path.with_suffix(f".{os.getpid()}")
     scratch.write_text(json.dumps(value, indent=1), encoding="utf-8")
     scratch.replace(path)
 
@@ -313,7 +313,9 @@ class Reach:
                              "reached": [number for number, byte in enumerate(bytesOfFaults) if byte]}
             say(f"reach {index}/{len(names)} {suite}: {len(suites[suite]['reached'])} faults, {seconds:.1f} s"
                 + (f"; {outcome} without a fault" if outcome else ""))
-        self.programs[program] = {"digest": digest, "suites": suites}
+        # Another run may have added programs meanwhile.
+        self.programs = {**readJson(self.path, {}), **self.programs,
+                         program: {"digest": digest, "suites": suites}}
         writeJson(self.path, self.programs)
 
     def suitesFor(self, fault, number):
@@ -356,14 +358,17 @@ class Results:
         self.byKey = readJson(self.path, {})
 
     def add(self, fault, suite, how):
-        self.byKey[fault.key] = {"suite": suite, "how": how}
+        # Another run may have added results meanwhile.
+        self.byKey = {**self.byKey, **readJson(self.path, {}), fault.key: {"suite": suite, "how": how}}
         writeJson(self.path, self.byKey)
 
     def state(self, root, fault):
         if isGone(root, fault):
             return GONE
         result = self.byKey.get(fault.key)
-        if (result["suite"] if result else fault.found):
+        if result is None:
+            return FOUND if fault.found else NOT_RUN
+        if result["suite"]:
             return FOUND
         return EXPLAINED if fault.explained else OPEN
 
@@ -424,17 +429,17 @@ def report(options, lists):
         if state != GONE:
             for row in (fault.place, "all"):
                 rows[row].update(["planted", state])
-    print("| place | planted | found | explained | open |\n|---|---|---|---|---|")
+    columns = (FOUND, EXPLAINED, OPEN, NOT_RUN)
+    print("| place | planted | " + " | ".join(columns) + " |\n|---|---|---|---|---|---|")
     for place in sorted(rows, key=lambda row: (row == "all", row)):
         counts = rows[place]
         name = place if place == "all" else f"`{place}`"
-        print(f"| {name} | " + " | ".join(str(counts[state])
-                                          for state in ("planted", FOUND, EXPLAINED, OPEN)) + " |")
+        print(f"| {name} | " + " | ".join(str(counts[state]) for state in ("planted", *columns)) + " |")
     for state, title in ((OPEN, "Open"), (EXPLAINED, "Explained"), (GONE, "Gone")):
         if byState[state]:
             print(f"\n{title}:")
         for fault in byState[state]:
-            how = results.byKey.get(fault.key, {}).get("how", "not run yet")
+            how = results.byKey.get(fault.key, {}).get("how", "")
             print(f"- {fault.file}: `{fault.before}` as `{fault.after}`: "
                   f"{fault.explained if state == EXPLAINED else how}")
     return byState

@@ -174,17 +174,21 @@ class ReportTest(unittest.TestCase):
             source = planted_faults.ROOT / "src/graph/codes.cc"
             lines = [line for line in source.read_text().splitlines() if line.strip()]
             unique = [line for line in lines if lines.count(line) == 1 and source.read_text().count(line) == 1]
-            faults = [Fault("src/graph/codes.cc", line, "") for line in unique[:3]]
+            faults = [Fault("src/graph/codes.cc", line, "") for line in unique[:5]]
             faults[1].explained = "Both give the same."
+            faults[4].found = "graph_test Codes"  # by an earlier run elsewhere
             faults.append(Fault("src/graph/codes.cc", "no such text", ""))
             results = planted_faults.Results(folder)
             results.add(faults[0], "graph_test Codes", "fails")
+            for fault in faults[1:3]:
+                results.add(fault, "", "2 suites reach it and pass")
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
                 planted_faults.report(types.SimpleNamespace(folder=folder, only=None),
                                       {folder / "a.json": faults})
-            self.assertIn("| `src/graph` | 3 | 1 | 1 | 1 |", printed.getvalue())
-            self.assertIn("| all | 3 | 1 | 1 | 1 |", printed.getvalue())
+            self.assertIn("| `src/graph` | 5 | 2 | 1 | 1 | 1 |", printed.getvalue())
+            self.assertIn("| all | 5 | 2 | 1 | 1 | 1 |", printed.getvalue())
+            self.assertIn(": 2 suites reach it and pass\n", printed.getvalue())
             self.assertIn(": Both give the same.", printed.getvalue())
             self.assertIn("Gone:\n- src/graph/codes.cc: `no such text`", printed.getvalue())
 
