@@ -21,5 +21,5 @@ find_library(SQLite3_LIBRARY libsqlite3.a REQUIRED)
 # Debian's archives of Cap'n Proto are for programs only. Its CMake package looks at these variables.
 foreach(name IN ITEMS capnp kj)
   find_library(CapnProto_${name}_IMPORTED_LOCATION lib${name}.a
-               PATHS ${HEARTH_WHEEL_PARTS} REQUIRED NO_DEFAULT_PATH)
+               PATHS ${HEARTH_WHEEL_PARTS} REQUIRED NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
 endforeach()

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""command_pages.py HEARTH SHARE: writes manual pages and completions of the command HEARTH into the
-folders of SHARE (usually .../usr/share) in which systems look for them, from what --help prints."""
+"""command_pages.py HEARTH SHARE [EMULATOR...]: writes manual pages and completions of the command HEARTH into
+the folders of SHARE (usually .../usr/share) in which systems look for them, from what --help prints. The words
+of EMULATOR start a HEARTH for another architecture."""
 
 import dataclasses
 import pathlib
@@ -96,14 +97,14 @@ def entry(head, text):
 
 
 def read(program, words=()):
-    """The command that the words name, with all commands below it."""
-    run = subprocess.run([program, *words, "--help"], capture_output=True, text=True, check=False)
+    """The command that the words name, with all commands below it. `program` is a list of words, too."""
+    run = subprocess.run([*program, *words, "--help"], capture_output=True, text=True, check=False)
     if run.returncode != 0 or run.stderr:
-        raise HelpError(f"{' '.join([program, *words])} --help fails: {run.stderr.strip()}")
+        raise HelpError(f"{' '.join([*program, *words])} --help fails: {run.stderr.strip()}")
     lines = run.stdout.splitlines()
     usage = next((number for number, line in enumerate(lines) if line.startswith("Usage: ")), None)
     if usage is None:
-        raise HelpError(f"{' '.join([program, *words])} --help prints no usage.")
+        raise HelpError(f"{' '.join([*program, *words])} --help prints no usage.")
     command = Command(list(words), " ".join(lines[:usage]).strip(),
                       lines[usage].removeprefix("Usage: "))
     sections = {}
@@ -117,7 +118,7 @@ def read(program, words=()):
     command.arguments = [entry(*row) for row in splitRows(sections.get("positionals", []))]
     command.options = [entry(*row) for row in splitRows(sections.get("options", []))]
     if not any("--help" in option.names for option in command.options):
-        raise HelpError(f"{' '.join([program, *words])} --help does not list --help.")
+        raise HelpError(f"{' '.join([*program, *words])} --help does not list --help.")
     command.commands = [read(program, [*words, name])
                         for name, _ in splitRows(sections.get("subcommands", []))]
     return command
@@ -319,13 +320,13 @@ def writeManualPages(command, version, folder, parent=None):
 
 
 def main():
-    if len(sys.argv) != 3:
-        print("usage: command_pages.py HEARTH SHARE", file=sys.stderr)
+    if len(sys.argv) < 3:
+        print("usage: command_pages.py HEARTH SHARE [EMULATOR...]", file=sys.stderr)
         return 2
-    program, share = sys.argv[1], pathlib.Path(sys.argv[2])
+    program, share = [*sys.argv[3:], sys.argv[1]], pathlib.Path(sys.argv[2])
     try:
         top = read(program)
-        version = subprocess.run([program, "--version"], capture_output=True, text=True,
+        version = subprocess.run([*program, "--version"], capture_output=True, text=True,
                                  check=True).stdout.split()[1].partition("+")[0]
     except (HelpError, OSError, subprocess.CalledProcessError) as error:
         print(f"command_pages.py: {error}", file=sys.stderr)

@@ -28,12 +28,13 @@ def lastLines(text, count=5):
 
 class FreshRoot:
     """The release is that of this system, unless one is named. Skips the test when such a system cannot be
-    made here."""
+    made here. `launcher` is a command that runs programs of the system's architecture."""
 
-    def __init__(self, folder, release=None):
+    def __init__(self, folder, release=None, architecture=None, launcher=()):
         if os.geteuid() != 0:
             raise unittest.SkipTest("Only root makes a Debian system in a folder.")
         self.folder = folder / "root"
+        self.launcher = [str(word) for word in launcher]
         try:
             release = release or debian_archive.codename()
             address = debian_archive.address()
@@ -47,10 +48,12 @@ class FreshRoot:
             if line.startswith("Acquire::") and not re.search("auto-?detect", line, re.IGNORECASE))
             + 'Acquire::Retries "3";\nAcquire::http::Timeout "20";\n'
             'APT::Install-Recommends "false";\n', encoding="utf-8")
+        # The launcher runs it, of which mmdebstrap's own check knows nothing.
+        foreign = [f"--architectures={architecture}", "--skip=check/qemu"] if architecture else []
         code, output = test_runs.execute(
-            ["mmdebstrap", "--mode=root", "--variant=apt", "--components=main",
+            [*self.launcher, "mmdebstrap", "--mode=root", "--variant=apt", "--components=main", *foreign,
              f"--aptopt={settings}", "--dpkgopt=force-unsafe-io", release, str(self.folder),
-             address], timeout=600)
+             address], timeout=1800 if launcher else 600)
         if code != 0:
             raise unittest.SkipTest(f"No Debian system can be made: {lastLines(output)}")
         code, output = self.run("true")
@@ -75,10 +78,10 @@ class FreshRoot:
                        "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive",
                        "HOME": "/home/user" if user else "/root", **variables}
         for name, value in os.environ.items():
-            if name.lower().endswith("_proxy"):
+            if name.lower().endswith("_proxy") or (self.launcher and name == "HEARTH_CACHE_DIR"):
                 environment[name] = value
         return test_runs.execute(
-            ["unshare", "--mount", "--propagation", "private", "bash", "-c", ENTER,
+            [*self.launcher, "unshare", "--mount", "--propagation", "private", "bash", "-c", ENTER,
              str(self.folder), f"{user}:{user}", folder, *map(str, command)],
             timeout, environment=environment)
 

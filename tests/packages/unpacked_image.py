@@ -14,12 +14,19 @@ import test_runs
 
 
 class Image:
+    """The only image of an archive, or that for an architecture."""
 
-    def __init__(self, path):
+    def __init__(self, path, architecture=None):
         with tarfile.open(path) as tar:
             self.files = {header.name: tar.extractfile(header).read() for header in tar}
         self.index = json.loads(self.files["index.json"])
-        self.manifest = json.loads(self.blob(self.index["manifests"][0]))
+        manifests = self.index["manifests"]
+        if architecture:
+            [root] = manifests
+            manifests = [manifest for manifest in json.loads(self.blob(root))["manifests"]
+                         if manifest["platform"]["architecture"] == architecture]
+        [manifest] = manifests
+        self.manifest = json.loads(self.blob(manifest))
         self.configuration = json.loads(self.blob(self.manifest["config"]))
         self.layers = [zlib.decompress(self.blob(layer), 31) for layer in self.manifest["layers"]]
 
@@ -43,7 +50,8 @@ class UnpackedImage:
 
     USER = "4711"
 
-    def __init__(self, image, folder):
+    def __init__(self, image, folder, launcher=()):
+        self.launcher = [str(word) for word in launcher]
         self.configuration = image.configuration["config"]
         self.root, self.store, self.home = (folder / name for name in ("root", "store", "home"))
         for path in (self.root, self.store, self.home):
@@ -58,7 +66,7 @@ class UnpackedImage:
         variables = [text for pair in self.configuration["Env"]
                      for text in ("--setenv", *pair.split("=", 1))]
         return test_runs.execute(
-            ["bwrap", "--unshare-all", "--unshare-user", "--die-with-parent",
+            [*self.launcher, "bwrap", "--unshare-all", "--unshare-user", "--die-with-parent",
              "--uid", self.USER, "--gid", self.USER, "--clearenv", *variables,
              "--ro-bind", str(self.root), "/", "--bind", str(self.store), "/store",
              "--ro-bind", str(self.home), "/home", "--proc", "/proc", "--dev", "/dev",

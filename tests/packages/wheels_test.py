@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 
 import comparison  # noqa: E402
 import older_glibc  # noqa: E402
+import target  # noqa: E402
 import wheels as wheel_maker  # noqa: E402
 
 DATA = os.environ.get("HEARTH_TEST_DATA")
@@ -80,7 +81,7 @@ class WheelTest(unittest.TestCase):
 
     def testTheSameBuildMakesTheSameBytes(self):
         again = wheel_maker.makeWheel(ROOT / "build" / "wheels_test", wheel.name.split("-")[1],
-                                      folder / "again")
+                                      folder / "again", *target.targets())
         self.assertEqual(again.name, wheel.name)
         self.assertEqual(again.read_bytes(), wheel.read_bytes())
 

@@ -6,9 +6,9 @@ preset=$1
 shift
 cd "$(dirname "$0")/../.."
 folder=build/$preset
-if [ "$preset" = arm64 ]; then
-  tools/dev/cross_root.sh "$HEARTH_CACHE_DIR/arm64"
-fi
+case $preset in
+  arm64 | *_arm64) tools/dev/cross_root.sh "$HEARTH_CACHE_DIR/arm64" ;;
+esac
 # A copied or moved checkout: CMake refuses a cache of another place.
 if [ -f "$folder/CMakeCache.txt" ] &&
   ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$folder/CMakeCache.txt"; then

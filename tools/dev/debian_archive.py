@@ -38,9 +38,9 @@ def address():
 
 class DebianArchive:
     """Indices are kept in `folder`. `sources` are lines of sources.list(5); without them it is those of
-    this system."""
+    this system. Packages are for `architecture`; without one for that of this system."""
 
-    def __init__(self, folder, sources=()):
+    def __init__(self, folder, sources=(), architecture=None):
         self.state = folder / "state"
         for name in ("lists/partial", "archives/partial"):
             (self.state / name).mkdir(parents=True)
@@ -50,6 +50,8 @@ class DebianArchive:
                    "Dir::Cache::archives": self.state / "archives", "APT::Sandbox::User": "root",
                    "APT::Install-Recommends": "false", "Acquire::Retries": "3",
                    "Acquire::http::Timeout": "20", "Dir::Etc::parts": "/etc/apt/apt.conf.d"}
+        if architecture:
+            options |= {"APT::Architecture": architecture, "APT::Architectures::": architecture}
         if sources:
             (folder / "sources.list").write_text("".join(f"{line}\n" for line in sources),
                                                  encoding="utf-8")

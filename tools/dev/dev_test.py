@@ -32,7 +32,9 @@ class CommandTest(unittest.TestCase):
     def test_wrongUseEndsWithCode2AndASentence(self):
         for arguments in (["nothing"], ["build", "nothing"], ["build", "nothing", "base_test"], ["build", "arm32"],
                           ["setup", "more"], ["bench", "../nothing"], ["packages", "more"],
-                          ["image", "more"], ["wheels", "more"], ["clean", "--nothing"]):
+                          ["image", "more"], ["wheels", "more"], ["packages", "--arch"],
+                          ["packages", "--arch", "sparc64"], ["image", "--arch", "sparc64"],
+                          ["wheels", "--arch", "sparc64"], ["release", "--arch", "sparc64"], ["clean", "--nothing"]):
             run = dev(*arguments)
             self.assertEqual(run.returncode, 2, arguments)
             self.assertRegex(run.stderr, r"^dev: .*\.\n$")

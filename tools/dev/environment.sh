@@ -338,7 +338,8 @@ removeEnvironment() {
     flock 9
     [ -e "$rootFolder" ] && mv "$rootFolder" "$cache/root.old.$BASHPID"
     cleanStale
-    rm -rf --one-file-system "$cache/ccache" "$cache/arm64" "$cache/abigail" "$cache/wheel-parts" "$cache/native.stamp" "$cache/apt.conf" \
+    rm -rf --one-file-system "$cache/ccache" "$cache/arm64" "$cache/abigail" "$cache"/wheel-parts{,-arm64} \
+      "$cache/native.stamp" "$cache/apt.conf" \
       "$cache/Containerfile" "$cache/demo" "$setupLog"
     if [ "$mode" = container ] && engine=$(containerEngine); then
       "$engine" image rm "$(containerImage)" >/dev/null 2>&1

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a container image, as an OCI archive, of Hearth's Debian packages; inside the environment.
 
-image.py PACKAGES OUT: from the packages in the folder PACKAGES to the file OUT.
+image.py PACKAGES OUT: from the packages in the folder PACKAGES to the file OUT. With packages for several
+architectures the archive has an image for each, of which engines take the one for their machine.
 
-The image has two layers: the packages of Debian that Hearth needs, and Hearth's command and libraries.
+An image has two layers: the packages of Debian that Hearth needs, and Hearth's command and libraries.
 Packages are unpacked and not installed: none of them has a script that matters here, so that neither
 root nor a container engine is needed. The same packages make the same bytes.
 """
@@ -37,6 +38,7 @@ LEFT_OUT = re.compile(r"usr/share/(?:doc/[^/]+/(?!copyright$)|"
                       r"(?:bash-completion|info|lintian|locale|man|zsh)(?:/|$))")
 # Those that Debian calls otherwise than containers do.
 ARCHITECTURES = {"armhf": "arm", "i386": "386", "ppc64el": "ppc64le"}
+VARIANTS = {"arm64": {"variant": "v8"}}
 STORE = "store"
 USER = 65532
 CONFIGURATION = {
@@ -74,20 +76,30 @@ def field(package, name):
 
 
 def ownPackages(folder):
-    found = []
+    """Our packages in the folder, by architecture."""
+    found = {}
     for name in OURS:
-        paths = sorted(folder.glob(f"{name}_*.deb"))
-        if len(paths) != 1:
-            raise ImageError(f"{folder} holds {len(paths)} packages {name}, not one.")
-        found += paths
+        for path in sorted(folder.glob(f"{name}_*.deb")):
+            found.setdefault(field(path, "Architecture"), []).append(path)
+    if not found:
+        raise ImageError(f"{folder} holds none of the packages {', '.join(OURS)}.")
+    for architecture, paths in found.items():
+        names = [path.name.split("_")[0] for path in paths]
+        if names != list(OURS):
+            raise ImageError(f"Of the packages {', '.join(OURS)} {folder} does not hold one each for "
+                             f"{architecture}, but {', '.join(names)}.")
     return found
 
 
 def download(packages, folder):
-    """The packages of Debian that `packages` need, and OTHERS."""
-    ours = {package.name for package in packages}
-    found = DebianArchive(folder).download([*map(str, packages), *OTHERS])
-    return [path for path in found if path.name not in ours]
+    """The packages of Debian that `packages` need, and OTHERS, by architecture as those are."""
+    needed = {}
+    for architecture, own in packages.items():
+        names = {package.name for package in own}
+        archive = DebianArchive(folder / architecture, architecture=architecture)
+        found = archive.download([*map(str, own), *OTHERS])
+        needed[architecture] = [path for path in found if path.name not in names]
+    return needed
 
 
 def unpack(package, entries):
@@ -121,7 +133,8 @@ def systemEntries(packages):
     entries = {}
     for package in packages:
         unpack(package, entries)
-    for name in ("bin", "lib", "lib64", "sbin"):
+    # Not every architecture has a /lib64.
+    for name in {"bin", "lib", "sbin"} | ({"lib64"} & entries.keys()):
         if name not in entries or not entries[name].header.issym():
             raise ImageError(f"Debian's packages do not make /{name} a link into /usr.")
     add(entries, "etc/passwd", tarfile.REGTYPE, 0o644,
@@ -196,22 +209,17 @@ class Archive:
         partial.rename(path)
 
 
-def makeImage(folder, needed, path):
-    """Writes the archive of the packages in `folder` and those of Debian that they need; gives the
-    size of the image's files."""
-    ours = ownPackages(folder)
-    when = changelogTime()
+def addImage(archive, ours, needed):
+    """Adds the image of packages of ours for one architecture and of those of Debian that they need; gives the
+    descriptor of its manifest, and the size of its files."""
     system = systemEntries(needed)
     own = ownEntries(ours, system)
-
-    archive = Archive(when)
-    contents = [layer(system, when), layer(own, when)]
+    contents = [layer(system, archive.when), layer(own, archive.when)]
     layers = [archive.addBlob(compress(content), "layer.v1.tar+gzip") for content in contents]
-    version, architecture = (field(ours[0], name) for name in ("Version", "Architecture"))
-    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
-    configuration = archive.addJson({
-        "architecture": ARCHITECTURES.get(architecture, architecture),
-        "os": "linux",
+    version, debian = (field(ours[0], name) for name in ("Version", "Architecture"))
+    platform = {"architecture": ARCHITECTURES.get(debian, debian), "os": "linux"} | VARIANTS.get(debian, {})
+    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(archive.when))
+    configuration = archive.addJson(platform | {
         "created": created,
         "config": CONFIGURATION | {"Labels": {
             "org.opencontainers.image.title": "hearth",
@@ -225,14 +233,33 @@ def makeImage(folder, needed, path):
     manifest = archive.addJson({
         "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
         "config": configuration, "layers": layers}, "manifest.v1+json")
-    manifest["annotations"] = {"org.opencontainers.image.ref.name": version}
-    archive.files["index.json"] = json.dumps(
-        {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
-         "manifests": [manifest]}, sort_keys=True).encode()
+    size = sum(len(entry.content) for entries in (system, own) for entry in entries.values())
+    return manifest | {"platform": platform}, size
+
+
+def index(manifests):
+    return {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
+            "manifests": manifests}
+
+
+def makeImage(folder, needed, path):
+    """Writes the archive of the packages in `folder` and those of Debian that they need, as download() gives
+    them; gives the sizes of the images' files by architecture."""
+    ours = ownPackages(folder)
+    archive = Archive(changelogTime())
+    manifests, sizes = [], {}
+    for architecture, own in sorted(ours.items()):
+        manifest, sizes[architecture] = addImage(archive, own, needed[architecture])
+        manifests.append(manifest)
+    # Engines refuse an archive with more than one name, so several images are behind one index.
+    root = manifests[0] if len(manifests) == 1 else archive.addJson(index(manifests), "index.v1+json")
+    version = field(next(iter(ours.values()))[0], "Version")
+    root = root | {"annotations": {"org.opencontainers.image.ref.name": version}}
+    archive.files["index.json"] = json.dumps(index([root]), sort_keys=True).encode()
     archive.files["oci-layout"] = json.dumps({"imageLayoutVersion": "1.0.0"}).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     archive.write(path)
-    return sum(len(entry.content) for entries in (system, own) for entry in entries.values())
+    return sizes
 
 
 def main():
@@ -243,11 +270,12 @@ def main():
     try:
         with tempfile.TemporaryDirectory(prefix="hearth-image-") as scratch:
             needed = download(ownPackages(folder), pathlib.Path(scratch))
-            size = makeImage(folder, needed, path)
+            sizes = makeImage(folder, needed, path)
     except (ImageError, ArchiveError) as error:
         print(f"dev: {error}", file=sys.stderr)
         return 1
-    print(f"{path.stat().st_size / 1e6:6.1f} MB, {size / 1e6:.1f} MB unpacked  {path}")
+    unpacked = ", ".join(f"{size / 1e6:.1f} MB unpacked for {name}" for name, size in sizes.items())
+    print(f"{path.stat().st_size / 1e6:6.1f} MB, {unpacked}  {path}")
     return 0
 
 

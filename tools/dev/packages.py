@@ -4,6 +4,7 @@
 
 The libraries are built first, without tests and test hooks, with the preset "shipped". The packages
 are made in a copy of the checkout, since debhelper writes beside its input, and checked by lintian.
+Those for another architecture are built with its compiler and libraries (cross_root.sh).
 """
 
 import argparse
@@ -16,9 +17,10 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools" / "dev"), str(ROOT / "tools")]
 
 import checkout  # noqa: E402
+import target as targets  # noqa: E402
 
 # In what reads HEARTH_CRASH_AT, a variable that could kill the processes of users.
 HOOK = b"The count in HEARTH_CRASH_AT"
@@ -82,8 +84,8 @@ def removeOld(output):
             path.unlink()
 
 
-def makePackages(tree, output):
-    """The paths of the packages, made in `output`."""
+def makePackages(tree, output, target):
+    """The paths of the packages for a target, made in `output` of its build in `tree`."""
     with tempfile.TemporaryDirectory(prefix="hearth-packages-") as folder:
         source = pathlib.Path(folder) / "hearth"
         for path in checkout.files():
@@ -91,21 +93,24 @@ def makePackages(tree, output):
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, copy)
         output.mkdir(parents=True, exist_ok=True)
-        removeOld(output)
         log = output / "log"
-        environment = {**os.environ, "HEARTH_TREE": str(tree), "LC_ALL": "C.UTF-8"}
+        environment = {**os.environ, **target.debianEnvironment(), "HEARTH_TREE": str(tree),
+                       "LC_ALL": "C.UTF-8"}
         for variable in ("LD_LIBRARY_PATH", "DEB_BUILD_OPTIONS", "DEB_BUILD_PROFILES"):
             environment.pop(variable, None)
-        runLogged("dpkg-buildpackage",
-                  ["dpkg-buildpackage", "--build=binary", "--no-sign", "--no-pre-clean"], log,
-                  cwd=source, env=environment)
+        command = ["dpkg-buildpackage", "--build=binary", "--no-sign", "--no-pre-clean"]
+        if not target.isNative:
+            # The packages that ours are built with are not installed, but lie in a folder.
+            command += [f"--host-arch={target.architecture}", "--no-check-builddeps"]
+        runLogged("dpkg-buildpackage", command, log, cwd=source, env=environment)
         changes = next(pathlib.Path(folder).glob("*.changes"))
         runLogged("lintian", ["lintian", "--no-cfg", "--allow-root", "--fail-on", "error",
                               "--tag-display-limit", "0", changes], log, env=environment)
         for path in sorted(pathlib.Path(folder).iterdir()):
             if path.is_file():
                 shutil.move(path, output / path.name)
-    return sorted(output.glob("*.deb"))
+    return sorted(path for path in output.glob("*.deb")
+                  if path.stem.endswith((f"_{target.architecture}", "_all")))
 
 
 def main():
@@ -116,15 +121,27 @@ def main():
                         "compiled as the release build is")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "build" / "packages",
                         help="the folder for the packages (build/packages)")
+    targets.addOption(parser)
     arguments = parser.parse_args()
+    output = arguments.output.resolve()
     try:
         checkVersion(ROOT)
-        build(arguments.preset)
-        tree = ROOT / "build" / arguments.preset
-        if arguments.preset == "shipped":
-            checkHooks(tree)
-        for package in makePackages(tree, arguments.output.resolve()):
+        chosen = targets.targets(arguments.arch)
+        output.mkdir(parents=True, exist_ok=True)
+        removeOld(output)
+        made = set()
+        for target in chosen:
+            preset = target.preset(arguments.preset)
+            build(preset)
+            tree = ROOT / "build" / preset
+            if arguments.preset == "shipped":
+                checkHooks(tree)
+            made.update(makePackages(tree, output, target))
+        for package in sorted(made):
             print(f"{package.stat().st_size / 1e6:6.1f} MB  {package}")
+    except targets.TargetError as error:
+        print(f"dev: {error}", file=sys.stderr)
+        return 2
     except PackagesError as error:
         print(f"dev: {error}", file=sys.stderr)
         return 1

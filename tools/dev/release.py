@@ -27,6 +27,7 @@ import checkout  # noqa: E402
 import image  # noqa: E402
 import packages  # noqa: E402
 import sbom  # noqa: E402
+import target as targets  # noqa: E402
 from debian_archive import ArchiveError  # noqa: E402
 
 ROOT = checkout.ROOT
@@ -61,8 +62,9 @@ def run(command, folder):
         raise ReleaseError(f"{command[1]} ends with exit code {done.returncode}: {done.stdout[-3000:]}")
 
 
-def makeBinaries(source, output):
-    """The Debian packages and the wheel that the source archive makes, in `output`."""
+def makeBinaries(source, output, architectures):
+    """The Debian packages and wheels that the source archive makes, in `output`. `architectures` are words of
+    the command line that choose some."""
     with tempfile.TemporaryDirectory(prefix="hearth-release-") as scratch:
         with tarfile.open(source) as tar:
             tar.extractall(scratch, filter="data")
@@ -70,7 +72,7 @@ def makeBinaries(source, output):
         made = folder / "build" / "made"
         for tool in ("packages", "wheels"):
             print(f"Making {tool} ...", file=sys.stderr, flush=True)
-            run([sys.executable, f"tools/dev/{tool}.py", "--output", made], folder)
+            run([sys.executable, f"tools/dev/{tool}.py", "--output", made, *architectures], folder)
         for path in sorted(made.iterdir()):
             if path.suffix in (".deb", ".whl"):
                 shutil.move(path, output / path.name)
@@ -99,7 +101,7 @@ def contents(folder, needed):
         elif path.name.endswith("-oci.tar"):
             found[path.name] = [sbom.DebianPackage(*(image.field(package, name) for name in
                                                      ("Package", "Version", "Architecture")))
-                                for package in needed]
+                                for paths in needed.values() for package in paths]
     return found
 
 
@@ -109,7 +111,7 @@ def writeSums(folder):
     (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
 
 
-def makeRelease(version, output, isChecked):
+def makeRelease(version, output, isChecked, architectures):
     name = f"hearth-{version}"
     when = image.changelogTime()
     broken = abi.compare()
@@ -121,7 +123,7 @@ def makeRelease(version, output, isChecked):
         scratch = pathlib.Path(scratch)
         source = output / f"{name}.tar.gz"
         writeSource(source, name, when)
-        makeBinaries(source, output)
+        makeBinaries(source, output, architectures)
         print("Making the container image ...", file=sys.stderr, flush=True)
         needed = image.download(image.ownPackages(output), scratch / "archive")
         image.makeImage(output, needed, output / f"{name}-oci.tar")
@@ -130,7 +132,7 @@ def makeRelease(version, output, isChecked):
             again = scratch / "again"
             again.mkdir()
             writeSource(again / source.name, name, when)
-            makeBinaries(source, again)
+            makeBinaries(source, again, architectures)
             image.makeImage(again, needed, again / f"{name}-oci.tar")
             compare(output, again)
         listing = sbom.document(version, when, sorted(output.iterdir()), contents(output, needed))
@@ -143,11 +145,17 @@ def main():
     parser.add_argument("--check", action="store_true",
                         help="make everything twice, in different folders, and compare")
     parser.add_argument("--output", type=pathlib.Path, help="default: build/dist/hearth-VERSION")
+    targets.addOption(parser)
     arguments = parser.parse_args()
+    architectures = ["--arch", arguments.arch] if arguments.arch else []
     try:
         version = packages.checkVersion(ROOT)
         output = (arguments.output or ROOT / "build" / "dist" / f"hearth-{version}").resolve()
-        makeRelease(version, output, arguments.check)
+        targets.targets(arguments.arch)
+        makeRelease(version, output, arguments.check, architectures)
+    except targets.TargetError as error:
+        print(f"dev: {error}", file=sys.stderr)
+        return 2
     except (ReleaseError, abi.AbiError, packages.PackagesError, image.ImageError, ArchiveError) as error:
         print(f"dev: {error}", file=sys.stderr)
         return 1

@@ -6,7 +6,8 @@ environment.
 The wheel has the libraries, the command and the delegate as well. It is for all Pythons since OLDEST_PYTHON:
 one module uses the stable interface of Python 3.12, another one is for Python 3.11, whose headers come from
 Debian 12. What Debian 13 lacks for this is made of its sources once and kept in the cache folder. Libraries
-run with glibc 2.34 (older_glibc.py, src/base/older_glibc.c). The same checkout makes the same bytes.
+run with glibc 2.34 (older_glibc.py, src/base/older_glibc.c). The same checkout makes the same bytes. A wheel for
+another architecture is built with its compiler and libraries (cross_root.sh).
 """
 
 import argparse
@@ -30,6 +31,7 @@ import debian_archive  # noqa: E402
 import image  # noqa: E402
 import older_glibc  # noqa: E402
 import packages  # noqa: E402
+import target as targets  # noqa: E402
 
 ROOT = checkout.ROOT
 OLDEST_PYTHON = (3, 11)
@@ -90,11 +92,6 @@ def run(*command, **options):
     return done.stdout
 
 
-def partsFolder():
-    """What the wheel needs that Debian 13 does not have; the preset "wheels" looks there."""
-    return checkout.cacheFolder() / "wheel-parts"
-
-
 def makeHeaders(archive, folder):
     """The headers of Python 3.11, in `folder`."""
     package = archive.downloadAlone(HEADERS, folder)
@@ -102,7 +99,7 @@ def makeHeaders(archive, folder):
     shutil.move(folder / "package" / "usr" / "include", folder / "include")
 
 
-def makeCapnProto(archive, version, folder):
+def makeCapnProto(archive, version, folder, target):
     """Archives of Cap'n Proto for shared libraries, which those of Debian are not fit for."""
     source = archive.originalSource("capnproto", version, folder)
     build = folder / "build"
@@ -110,21 +107,24 @@ def makeCapnProto(archive, version, folder):
     run("cmake", "-S", source, "-B", build, "-G", "Ninja", "-D", "CMAKE_BUILD_TYPE=Release",
         "-D", "CMAKE_CXX_COMPILER_LAUNCHER=ccache", "-D", f"CMAKE_CXX_FLAGS=-ffile-prefix-map={source}=.",
         "-D", "CMAKE_POSITION_INDEPENDENT_CODE=ON", "-D", "BUILD_SHARED_LIBS=OFF", "-D", "BUILD_TESTING=OFF",
-        "-D", "WITH_FIBERS=OFF", "-D", "WITH_OPENSSL=OFF", "-D", "WITH_ZLIB=OFF", env=environment)
+        "-D", "WITH_FIBERS=OFF", "-D", "WITH_OPENSSL=OFF", "-D", "WITH_ZLIB=OFF", *target.cmakeOptions(),
+        env=environment)
     run("cmake", "--build", build, "--target", "capnp", "kj", env=environment)
     for name in ("capnp", "kj"):
         shutil.move(build / "src" / name / f"lib{name}.a", folder / f"lib{name}.a")
 
 
-def ensureParts():
-    """Makes what partsFolder() lacks."""
+def ensureParts(target):
+    """Makes what target.parts() lacks."""
     version = run("dpkg-query", "-W", "-f", "${source:Version}", "libcapnp-dev")
     wanted = f"format 1, {HEADERS}, capnproto {version}\n"
-    parts = partsFolder()
+    parts = target.parts()
     stamp = parts / "stamp"
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return
-    print("Making Cap'n Proto for the wheel ...", file=sys.stderr)
+    print(f"Making Cap'n Proto for the wheel of {target.architecture} ...", file=sys.stderr)
+    if not target.isNative:
+        run(HERE / "cross_root.sh", target.root)
     with tempfile.TemporaryDirectory(prefix="wheel-parts-", dir=parts.parent) as scratch:
         scratch = pathlib.Path(scratch)
         for name in ("lists", "python", "capnp", "made"):
@@ -132,9 +132,9 @@ def ensureParts():
         key, address = debian_archive.KEYS, debian_archive.address()
         archive = debian_archive.DebianArchive(scratch / "lists", [
             f"deb [signed-by={key}] {address} {DEBIAN_12} main",
-            f"deb-src [signed-by={key}] {address} {debian_archive.codename()} main"])
+            f"deb-src [signed-by={key}] {address} {debian_archive.codename()} main"], target.architecture)
         makeHeaders(archive, scratch / "python")
-        makeCapnProto(archive, version, scratch / "capnp")
+        makeCapnProto(archive, version, scratch / "capnp", target)
         made = scratch / "made"
         (scratch / "python" / "include").rename(made / "include")
         for name in ("libcapnp.a", "libkj.a"):
@@ -149,13 +149,12 @@ def needed(path):
     return run("patchelf", "--print-needed", path).split()
 
 
-def libraryOf(soname):
-    """The library of this system that has a name."""
-    for line in run("ldconfig", "-p").splitlines():
-        found = re.match(rf"\s*{re.escape(soname)} \(.*x86-64.*\) => (.*)$", line)
-        if found or (found := re.match(rf"\s*{re.escape(soname)} .*=> (.*)$", line)):
-            return pathlib.Path(found[1]).resolve()
-    raise WheelsError(f"This system has no library {soname}.")
+def libraryOf(soname, target):
+    """The library of the target's system that has a name."""
+    path = target.libraries() / soname
+    if not path.is_file():
+        raise WheelsError(f"There is no library {path}.")
+    return path.resolve()
 
 
 def stage(tree, folder):
@@ -184,12 +183,12 @@ def binaries(folder):
             *sorted(folder.glob("*.so"))]
 
 
-def exportedNames(path):
-    listed = run("nm", "-D", "--defined-only", "--format=posix", path)
+def exportedNames(path, target):
+    listed = run(target.tool("nm"), "-D", "--defined-only", "--format=posix", path)
     return [re.split("[ @]", line)[0] for line in listed.splitlines()]
 
 
-def addOthers(folder):
+def addOthers(folder, target):
     """Copies the libraries of others, under names that no other library of a process has."""
     for path in list(binaries(folder)):
         for soname in needed(path):
@@ -198,24 +197,24 @@ def addOthers(folder):
             own = "libhearth_" + re.sub(r"^lib|\.so.*$", "", soname) + ".so"
             copy = folder / "lib" / own
             if not copy.exists():
-                shutil.copyfile(libraryOf(soname), copy)
+                shutil.copyfile(libraryOf(soname, target), copy)
                 copy.chmod(0o755)
                 run("patchelf", "--set-soname", own, "--set-rpath", "$ORIGIN", copy)
             renames = folder.with_name("renames.map")
-            names = exportedNames(libraryOf(soname))
+            names = exportedNames(libraryOf(soname, target), target)
             renames.write_text("".join(f"{name} hearth_{name}\n" for name in names), encoding="utf-8")
             for user in (copy, path):
                 run("patchelf", "--rename-dynamic-symbols", renames, user)
             run("patchelf", "--replace-needed", soname, own, path)
 
 
-def finish(folder):
+def finish(folder, target):
     """Leaves nothing in the binaries that a user's system may lack, and no symbols that nobody needs."""
-    addOthers(folder)
+    addOthers(folder, target)
     for path in binaries(folder):
         # Others have been through patchelf, whose files strip does not lay out well.
         if path.name not in ("libhearth_xnnpack.so", "libhearth_cpuinfo.so"):
-            run("strip", "--strip-unneeded", path)
+            run(target.tool("strip"), "--strip-unneeded", path)
         try:
             path.write_bytes(older_glibc.ledBack(path.read_bytes()))
         except older_glibc.GlibcError as error:
@@ -231,13 +230,12 @@ def checkNames(folder):
                 raise WheelsError(f"{path.name} needs {soname}, which is not in the wheel.")
 
 
-def tag():
-    machine = os.uname().machine
+def tag(target):
     major, minor = OLDEST_PYTHON
-    return f"cp{major}{minor}-abi3-manylinux_{older_glibc.NEWEST[0]}_{older_glibc.NEWEST[1]}_{machine}"
+    return f"cp{major}{minor}-abi3-manylinux_{older_glibc.NEWEST[0]}_{older_glibc.NEWEST[1]}_{target.machine}"
 
 
-def wheelFiles(folder, version):
+def wheelFiles(folder, version, target):
     """Pairs of name and (content, mode) of what is in the wheel but the list of files."""
     files = {}
     for path in sorted(folder.rglob("*")):
@@ -249,7 +247,7 @@ def wheelFiles(folder, version):
     texts = {
         f"{info}/METADATA": METADATA.format(version=version, python=python),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: hearth ({version})\nRoot-Is-Purelib: false\n"
-                         f"Tag: {tag()}\n",
+                         f"Tag: {tag(target)}\n",
         f"{info}/licenses/LICENSE": (ROOT / "LICENSE").read_text(encoding="utf-8"),
         f"{info}/licenses/LGPL-2.1": LGPL.read_text(encoding="utf-8"),
         f"{info}/licenses/copyright": (ROOT / "debian" / "copyright").read_text(encoding="utf-8"),
@@ -260,7 +258,7 @@ def wheelFiles(folder, version):
     return files
 
 
-def writeWheel(files, version, when, output):
+def writeWheel(files, version, when, output, target):
     """The wheel of these files; its bytes depend on nothing else but the time."""
     rows = []
     for name, (content, _) in sorted(files.items()):
@@ -269,9 +267,7 @@ def writeWheel(files, version, when, output):
     record = f"hearth-{version}.dist-info/RECORD"
     rows.append(f"{record},,\n")
     output.mkdir(parents=True, exist_ok=True)
-    for old in output.glob("hearth-*.whl"):
-        old.unlink()
-    path = output / f"hearth-{version}-{tag()}.whl"
+    path = output / f"hearth-{version}-{tag(target)}.whl"
     partial = path.with_name(path.name + ".partial")
     with zipfile.ZipFile(partial, "w") as archive:
         # The list comes last, as the specification recommends.
@@ -284,13 +280,13 @@ def writeWheel(files, version, when, output):
     return path
 
 
-def makeWheel(tree, version, output):
+def makeWheel(tree, version, output, target):
     with tempfile.TemporaryDirectory(prefix="hearth-wheel-") as scratch:
         folder = pathlib.Path(scratch) / "hearth"
         stage(tree, folder)
-        finish(folder)
+        finish(folder, target)
         checkNames(folder)
-        return writeWheel(wheelFiles(folder, version), version, image.changelogTime(), output)
+        return writeWheel(wheelFiles(folder, version, target), version, image.changelogTime(), output, target)
 
 
 def main():
@@ -300,22 +296,34 @@ def main():
                         "release build is")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "build" / "dist",
                         help="the folder for the wheel (build/dist)")
+    targets.addOption(parser)
     arguments = parser.parse_args()
+    output = arguments.output.resolve()
+    made = []
     try:
         version = packages.checkVersion(ROOT)
-        ensureParts()
-        packages.build(arguments.preset)
-        tree = ROOT / "build" / arguments.preset
-        if arguments.preset == "wheels":
-            packages.checkHooks(tree)
-        path = makeWheel(tree, version, arguments.output.resolve())
+        chosen = targets.targets(arguments.arch)
+        for old in output.glob("hearth-*.whl"):
+            old.unlink()
+        for target in chosen:
+            ensureParts(target)
+            preset = target.preset(arguments.preset)
+            packages.build(preset)
+            tree = ROOT / "build" / preset
+            if arguments.preset == "wheels":
+                packages.checkHooks(tree)
+            made.append(makeWheel(tree, version, output, target))
+    except targets.TargetError as error:
+        print(f"dev: {error}", file=sys.stderr)
+        return 2
     except (WheelsError, packages.PackagesError) as error:
         print(f"dev: {error}", file=sys.stderr)
         return 1
     except debian_archive.ArchiveError as error:
         print(f"dev: {error}", file=sys.stderr)
         return UNREACHABLE
-    print(f"{path.stat().st_size / 1e6:6.1f} MB  {path}")
+    for path in made:
+        print(f"{path.stat().st_size / 1e6:6.1f} MB  {path}")
     return 0
 
 
