@@ -694,6 +694,12 @@ class FilesTest(unittest.TestCase):
         with mock.patch.object(hearth._files, "_PACKAGE", pathlib.Path("/nowhere/python/hearth")):
             self.assertEqual(hearth.delegate_library(), "libhearth_delegate.so")
 
+    def testTheLibraryOfTensorFlowLiteIsBesideThePackageOrFoundByName(self):
+        self.assertEqual(pathlib.Path(hearth.tflite_library()).resolve(), BUILD / "lib" / "libtensorflowlite_c.so")
+        with mock.patch.object(hearth._files, "_PACKAGE", "/nowhere/python/hearth"):
+            found = hearth.tflite_library()
+        self.assertTrue(found == "libtensorflowlite_c.so" or found.startswith("/usr/lib/"), found)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -11,13 +11,15 @@ Every start after the first finds packed weights in a store that all processes s
 buffer protocol: by name, as a sequence, or a single one. Memory of Tensor.empty() is used in place.
 """
 
+import os
+
 from . import _files, _hearth, _methods, _options, errors
 from ._hearth import Compilation, Device, Execution, Run, Statistics, Tensor
 from ._model import Model, describe_container
 from .errors import Error
 
 __all__ = ["Compilation", "Device", "Error", "Execution", "Model", "Run", "Statistics", "Tensor",
-           "delegate_library", "describe_container", "devices", "errors", "flush", "version"]
+           "delegate_library", "describe_container", "devices", "errors", "flush", "tflite_library", "version"]
 __version__ = _hearth._version()
 
 _methods.add()
@@ -37,6 +39,19 @@ def devices():
 def flush(timeout=None):
     """Waits until packed weights are written for the next start."""
     _hearth._flush(_options.seconds(timeout))
+
+
+def tflite_library():
+    """The path of libtensorflowlite_c.so, for programs that open TensorFlow Lite's C library; its name,
+    which the system finds, if Hearth's is neither beside this package nor installed."""
+    name = "libtensorflowlite_c.so"
+    found = _files.find(os.path.join("lib", "hearth-tflite"), name) or _files.find("lib", name)
+    if found:
+        return found
+    import sysconfig  # few programs need it
+
+    installed = os.path.join("/usr/lib", sysconfig.get_config_var("MULTIARCH") or "", "hearth-tflite", name)
+    return installed if os.path.isfile(installed) else name
 
 
 def version():
