@@ -23,7 +23,7 @@
 namespace hearth::hal {
 
 // Version of this interface; a driver library built for another one is not loaded.
-inline constexpr uint32_t kApiVersion = 5;
+inline constexpr uint32_t kApiVersion = 6;
 
 // Values are NNAPI's.
 enum class DeviceType : int32_t { kUnknown = 0, kOther = 1, kCpu = 2, kGpu = 3, kAccelerator = 4 };
@@ -178,16 +178,40 @@ struct ExecutionResult {
 
 // Arguments bound to a prepared model. compute() may be called repeatedly, one call at a time.
 // Executions of one prepared model are independent and may run in several threads at once.
+//
+// The fenced form of a computation does not wait. A fence is a descriptor that poll() reports
+// readable from some time on; nobody reads from it.
 class Execution {
  public:
+  // Gives up a computation of startFenced() that still waits for fences, and waits for the end of
+  // one that has begun.
   virtual ~Execution() = default;
   virtual ExecutionResult compute(const base::Deadline& deadline) = 0;
+
+  // Starts a computation that begins once all of `fences` are readable; the device, or a thread of
+  // the driver, waits for them. Returns a fence that is readable when the outputs are written, or
+  // the computation has failed. Each success is followed by one finishFenced(), and nothing else is
+  // called before. kUnsupported, before anything has begun, where the driver cannot start this
+  // execution in this way, so that the caller has to wait and call compute(). Other errors are
+  // those of compute().
+  virtual Result<base::Descriptor> startFenced(std::vector<base::Descriptor> /*fences*/,
+                                               const base::Deadline& /*deadline*/) {
+    return fail(ErrorCode::kUnsupported, "The driver has no fenced executions.");
+  }
+  // Waits for the end of what startFenced() has started, and returns its result.
+  virtual ExecutionResult finishFenced() {
+    ExecutionResult result;
+    result.status = fail(ErrorCode::kBadState, "No fenced execution has been started.");
+    return result;
+  }
 };
 
 // A model that a driver has prepared. Thread-safe. Its executions keep it alive.
 class PreparedModel {
  public:
   virtual ~PreparedModel() = default;
+  // Whether it is worth while to call startFenced() of its executions.
+  virtual bool hasFences() const { return false; }
   // Checks the request against the model (counts, lengths, dimensions); kBadData says what does not
   // fit.
   virtual Result<std::unique_ptr<Execution>> createExecution(Request request) = 0;

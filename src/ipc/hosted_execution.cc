@@ -2,6 +2,7 @@
 #include "ipc/hosted_execution.h"
 
 #include <fcntl.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -301,6 +302,55 @@ hal::ExecutionResult HostedExecution::compute(const base::Deadline& deadline) {
     result.copiedBytes += *copied;
   else
     result.status = std::unexpected(copied.error());
+  return result;
+}
+
+Result<base::Descriptor> HostedExecution::startFenced(std::vector<base::Descriptor> fences,
+                                                      const base::Deadline& deadline) {
+  if (!inputs_.empty() || !outputs_.empty())
+    return fail(ErrorCode::kUnsupported, "The host does not see all arguments.");
+  if (fences.size() > kMaxDescriptors)
+    return fail(ErrorCode::kUnsupported, "The computation waits for {} fences; a message takes {}.",
+                fences.size(), kMaxDescriptors);
+  if (fence_.valid())
+    return fail(ErrorCode::kBadState, "A fenced execution has been started and not finished.");
+  HEARTH_TRY(bind());
+  Outgoing outgoing;
+  auto computation = outgoing.request.initStartFenced();
+  computation.setExecution(object_);
+  computation.setDeadline(encodeDeadline(deadline));
+  auto list = computation.initFences(static_cast<uint32_t>(fences.size()));
+  for (uint32_t i = 0; i < fences.size(); ++i)
+    list.set(i, outgoing.attachments.add(fences[i].get()));
+  HEARTH_ASSIGN(Frame reply, place_.session->call(outgoing));
+  HEARTH_ASSIGN(const uint32_t index,
+                readReply(reply, schema::Reply::FENCE,
+                          [](auto from) -> Result<uint32_t> { return from.getFence(); }));
+  HEARTH_ASSIGN(base::Descriptor fence, duplicateDescriptor(index, reply.descriptors()));
+  fence_ = std::move(reply.descriptors()[index]);
+  return fence;
+}
+
+hal::ExecutionResult HostedExecution::finishFenced() {
+  hal::ExecutionResult result;
+  if (!fence_.valid()) {
+    result.status = fail(ErrorCode::kBadState, "No fenced execution has been started.");
+    return result;
+  }
+  const base::Descriptor fence = std::move(fence_);
+  pollfd ended{fence.get(), POLLIN, 0};
+  while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
+  }
+  Outgoing outgoing;
+  outgoing.request.setFinishFenced(object_);
+  auto finished = [&]() -> Result<hal::ExecutionResult> {
+    HEARTH_ASSIGN(const Frame reply, place_.session->call(outgoing));
+    return readReply(reply, schema::Reply::RESULT, [](auto from) -> Result<hal::ExecutionResult> {
+      return readResult(from.getResult());
+    });
+  }();
+  if (finished) return *std::move(finished);
+  result.status = std::unexpected(std::move(finished.error()));
   return result;
 }
 

@@ -23,6 +23,10 @@ class HostedExecution final : public hal::Execution {
   ~HostedExecution() override;
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override;
+  // kUnsupported for arguments that are copied, too: the copies would have to wait for the fences.
+  Result<base::Descriptor> startFenced(std::vector<base::Descriptor> fences,
+                                       const base::Deadline& deadline) override;
+  hal::ExecutionResult finishFenced() override;
 
  private:
   // An argument of the client's own memory, and where its copy is.
@@ -75,6 +79,7 @@ class HostedExecution final : public hal::Execution {
   bool hasComputed_ = false;
   bool wantsMailbox_ = true;
   std::unique_ptr<ExecutionMailbox> mailbox_;
+  base::Descriptor fence_;  // of what startFenced() has started; else not valid
 };
 
 }  // namespace hearth::ipc

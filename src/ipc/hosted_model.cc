@@ -69,10 +69,9 @@ Result<HostedModel::Place> HostedModel::prepareOn(const std::shared_ptr<Session>
   outgoing.makes = schema::Release::Kind::MODEL;
   HEARTH_ASSIGN(const Frame reply,
                 session->call(outgoing, session->patience(source_.options.deadline)));
-  HEARTH_ASSIGN(const uint64_t object,
-                readReply(reply, schema::Reply::OBJECT,
-                          [](auto from) -> Result<uint64_t> { return from.getObject(); }));
-  return Place{session, object};
+  return readReply(reply, schema::Reply::MODEL, [&](auto from) -> Result<Place> {
+    return Place{session, from.getModel().getObject(), from.getModel().getHasFences()};
+  });
 }
 
 Result<HostedModel::Place> HostedModel::place() {
@@ -95,6 +94,11 @@ Result<HostedModel::Place> HostedModel::place() {
     return fail(ErrorCode::kDeadObject, "A model whose host has ended cannot be prepared again: {}",
                 place.error().toString());
   return place;
+}
+
+bool HostedModel::hasFences() const {
+  const std::lock_guard lock(mutex_);
+  return place_.hasFences;
 }
 
 Result<std::unique_ptr<hal::Execution>> HostedModel::createExecution(hal::Request request) {

@@ -29,6 +29,7 @@ class HostedModel final : public hal::PreparedModel,
   struct Place {
     std::shared_ptr<Session> session;
     uint64_t object = 0;
+    bool hasFences = false;
   };
 
   // Prepares a model. Takes what is needed to do that again.
@@ -37,6 +38,7 @@ class HostedModel final : public hal::PreparedModel,
   ~HostedModel() override;
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
+  bool hasFences() const override;
   hal::StartReport startReport() const override { return report(true); }
   hal::StartReport startReportSoFar() const override { return report(false); }
 

@@ -18,6 +18,10 @@ void readAll(const Frame& frame) {
   });
   (void)readReply(frame, schema::Reply::OBJECT,
                   [](auto reply) -> Result<uint64_t> { return reply.getObject(); });
+  (void)readReply(frame, schema::Reply::MODEL,
+                  [](auto reply) -> Result<uint64_t> { return reply.getModel().getObject(); });
+  (void)readReply(frame, schema::Reply::FENCE,
+                  [](auto reply) -> Result<uint32_t> { return reply.getFence(); });
   (void)readReply(frame, schema::Reply::REPORT,
                   [](auto reply) { return readReport(reply.getReport()); });
   (void)readReply(frame, schema::Reply::VERDICT,

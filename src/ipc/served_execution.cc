@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/served_execution.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -93,6 +95,10 @@ void ServedExecution::copyOut(const hal::ExecutionResult& result) const {
 
 hal::ExecutionResult ServedExecution::computeLocked(const base::Deadline& deadline) {
   hal::ExecutionResult result;
+  if (fence_.valid()) {
+    result.status = fail(ErrorCode::kBadState, "The execution is being computed with fences.");
+    return result;
+  }
   FairShare::Turn turn;
   if (turns_.client != nullptr) {
     auto taken = turns_.client->take(turns_.priority, deadline);
@@ -113,6 +119,10 @@ hal::ExecutionResult ServedExecution::computeLocked(const base::Deadline& deadli
     result.outputShapes.clear();
   }
   if (result.status) copyOut(result);
+  return checked(std::move(result));
+}
+
+hal::ExecutionResult ServedExecution::checked(hal::ExecutionResult result) const {
   if (Status whole = hal::checkMemoriesWhole(memories_); !whole) {
     result.status = std::move(whole);
     result.outputShapes.clear();
@@ -155,6 +165,43 @@ Result<hal::ExecutionResult> ServedExecution::fetchResult() {
     return fail(ErrorCode::kBadState, "There is no result to be fetched.");
   hal::ExecutionResult result = std::move(*unfetched_);
   unfetched_.reset();
+  tell(result);
+  return result;
+}
+
+Result<base::Descriptor> ServedExecution::startFenced(std::vector<base::Descriptor> fences,
+                                                      const base::Deadline& deadline,
+                                                      std::shared_ptr<void> held) {
+  const std::unique_lock lock(turn_, std::try_to_lock);
+  if (!lock.owns_lock() || fence_.valid())
+    return fail(ErrorCode::kBadState, "The execution is being computed already.");
+  if (!copiedInputs_.empty() || !copiedOutputs_.empty())
+    return fail(ErrorCode::kUnsupported,
+                "The host copies arguments, so it has to compute at once.");
+  const memory::BudgetScope scope(memory_.get());
+  HEARTH_ASSIGN(base::Descriptor fence, execution_->startFenced(std::move(fences), deadline));
+  if (!fence.valid()) return fail(ErrorCode::kOpFailed, "The driver gives no fence.");
+  auto own = fence.duplicate();
+  if (!own) {
+    static_cast<void>(execution_->finishFenced());
+    return own;
+  }
+  fence_ = std::move(fence);
+  heldForFences_ = std::move(held);
+  return own;
+}
+
+hal::ExecutionResult ServedExecution::finishFenced() {
+  hal::ExecutionResult result;
+  const std::unique_lock lock(turn_, std::try_to_lock);
+  pollfd ended{fence_.get(), POLLIN, 0};
+  if (!lock.owns_lock() || !fence_.valid() || ::poll(&ended, 1, 0) != 1) {
+    result.status = fail(ErrorCode::kBadState, "No fenced execution has ended.");
+    return result;
+  }
+  fence_.reset();
+  result = checked(execution_->finishFenced());
+  heldForFences_.reset();
   tell(result);
   return result;
 }

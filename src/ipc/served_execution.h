@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "graph/model.h"
 #include "hal/device.h"
@@ -57,6 +58,14 @@ class ServedExecution {
   // fetchResult().
   ExecutionAnswer computeInMailbox(const base::Deadline& deadline);
 
+  // As those of hal::Execution, but finishFenced() fails with kBadState as long as the fence is not
+  // readable: a client's fences may never be. No turn is taken. kUnsupported for arguments that are
+  // copied.
+  // `held` lives until the computation is over, or was given up.
+  Result<base::Descriptor> startFenced(std::vector<base::Descriptor> fences,
+                                       const base::Deadline& deadline, std::shared_ptr<void> held);
+  hal::ExecutionResult finishFenced();
+
   // The result of the last computation whose answer was not plain, once. kBadState when there is
   // none.
   Result<hal::ExecutionResult> fetchResult();
@@ -71,6 +80,8 @@ class ServedExecution {
 
   // With turn_ locked.
   hal::ExecutionResult computeLocked(const base::Deadline& deadline);
+  // kOpFailed where the client has taken memory away.
+  hal::ExecutionResult checked(hal::ExecutionResult result) const;
   void tell(const hal::ExecutionResult& result);
   void copyIn() const;
   void copyOut(const hal::ExecutionResult& result) const;
@@ -79,7 +90,9 @@ class ServedExecution {
   const ClientTurns turns_;
   const std::shared_ptr<ModelMemory> memory_;
   const unsigned threads_;
-  std::mutex turn_;                                  // of threads that compute; guards the next two
+  std::mutex turn_;         // of threads that compute; guards the next four
+  base::Descriptor fence_;  // of what startFenced() has started
+  std::shared_ptr<void> heldForFences_;
   hal::OutputShapes toldShapes_;                     // that the client was told last
   std::unique_ptr<hal::ExecutionResult> unfetched_;  // of the last computation; may be null
   memory::Mapping own_;

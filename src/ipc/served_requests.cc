@@ -78,6 +78,8 @@ struct ServedRequests::Call {
   const std::shared_ptr<void>& self;
   PagedMessage message;
   schema::Reply::Builder reply = message.initRoot<schema::Reply>();
+  Attachments attachments;  // of the reply
+  base::Descriptor fence;   // among them
   // Set with the error that ends the connection.
   bool isViolation = false;
 
@@ -133,7 +135,7 @@ Status ServedRequests::answer(Call& call) {
   Status done = base::caught([&] { return guarded([&] { return dispatch(call); }); });
   if (!done && call.isViolation && !call.request.isHello()) return done;
   if (!done) writeError(done.error(), call.reply.initError());
-  Status sent = sendMessage(call.socket, call.message, {});
+  Status sent = sendMessage(call.socket, call.message, call.attachments.descriptors());
   if (!sent && sent.error().code() == ErrorCode::kUnsupported) {
     PagedMessage message;
     auto reply = message.initRoot<schema::Reply>();
@@ -176,6 +178,10 @@ Status ServedRequests::dispatch(Call& call) {
       return createExecution(call, request.getCreateExecution());
     case schema::Request::COMPUTE:
       return compute(call, request.getCompute());
+    case schema::Request::START_FENCED:
+      return startFenced(call, request.getStartFenced());
+    case schema::Request::FINISH_FENCED:
+      return finishFenced(call, request.getFinishFenced());
     case schema::Request::ALLOCATE:
       return allocate(call, request.getAllocate());
     case schema::Request::COPY_TO:
@@ -314,8 +320,11 @@ Status ServedRequests::prepare(Call& call, schema::Preparation::Reader from, boo
     HEARTH_ASSIGN(entry->served, makeModel(call, from, options, std::move(cache), hasModel,
                                            &memories_, entry->memory.get()));
   }
+  const bool hasFences = entry->served->prepared->hasFences();
   HEARTH_ASSIGN(const uint64_t name, objects_.add(std::move(entry)));
-  call.reply.setObject(name);
+  auto model = call.reply.initModel();
+  model.setObject(name);
+  model.setHasFences(hasFences);
   return {};
 }
 
@@ -430,6 +439,31 @@ Status ServedRequests::compute(Call& call, schema::Computation::Reader from) {
   HEARTH_ASSIGN(const auto execution,
                 call.known(objects_.execution(from.getExecution()), "an execution"));
   writeResult(execution->compute(decodeDeadline(from.getDeadline())), call.reply.initResult());
+  return {};
+}
+
+Status ServedRequests::startFenced(Call& call, schema::FencedComputation::Reader from) {
+  HEARTH_ASSIGN(const auto execution,
+                call.known(objects_.execution(from.getExecution()), "an execution"));
+  if (from.getFences().size() > call.descriptors.size())
+    return call.violation("A client names {} fences and passes {} descriptors.",
+                          from.getFences().size(), call.descriptors.size());
+  HEARTH_ASSIGN(std::shared_ptr<void> places, memories_.hold(from.getFences().size()));
+  std::vector<base::Descriptor> fences;
+  for (const uint32_t index : from.getFences()) {
+    HEARTH_ASSIGN(base::Descriptor fence, duplicateDescriptor(index, call.descriptors));
+    fences.push_back(std::move(fence));
+  }
+  HEARTH_ASSIGN(call.fence,
+                execution->startFenced(std::move(fences), decodeDeadline(from.getDeadline()),
+                                       std::move(places)));
+  call.reply.setFence(call.attachments.add(call.fence.get()));
+  return {};
+}
+
+Status ServedRequests::finishFenced(Call& call, uint64_t name) {
+  HEARTH_ASSIGN(const auto execution, call.known(objects_.execution(name), "an execution"));
+  writeResult(execution->finishFenced(), call.reply.initResult());
   return {};
 }
 

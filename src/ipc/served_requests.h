@@ -60,6 +60,8 @@ class ServedRequests {
   Status report(Call& call, schema::ReportRequest::Reader from);
   Status createExecution(Call& call, schema::ExecutionRequest::Reader from);
   Status compute(Call& call, schema::Computation::Reader from);
+  Status startFenced(Call& call, schema::FencedComputation::Reader from);
+  Status finishFenced(Call& call, uint64_t execution);
   Status openMailbox(Call& call, schema::Mailbox::Reader from);
   Status fetchResult(Call& call, uint64_t execution);
   Status allocate(Call& call, schema::Allocation::Reader from);

@@ -163,11 +163,14 @@ std::optional<Session::Unwanted> Session::take(Result<std::pair<uint64_t, Frame>
     found->second->frame = std::move(received->second);
     found->second->isDone = true;
   } else if (const auto made = unwanted_.find(received->first); made != unwanted_.end()) {
-    const Unwanted unwanted{
-        made->second,
-        readReply(received->second, schema::Reply::OBJECT, [](auto reply) -> Result<uint64_t> {
-          return reply.getObject();
-        }).value_or(0)};
+    const Unwanted unwanted{made->second, readMessage<schema::Reply>(
+                                              received->second.words(),
+                                              [](schema::Reply::Reader reply) -> Result<uint64_t> {
+                                                if (reply.isModel())
+                                                  return reply.getModel().getObject();
+                                                return reply.isObject() ? reply.getObject() : 0;
+                                              })
+                                              .value_or(0)};
     unwanted_.erase(made);
     // 0 names none: the reply is an error.
     if (unwanted.object != 0) return unwanted;

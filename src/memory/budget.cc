@@ -18,6 +18,10 @@ BudgetScope::~BudgetScope() {
   ofThread = before_;
 }
 
+Budget* budgetOfThread() {
+  return ofThread;
+}
+
 Result<std::shared_ptr<void>> reserveRoom(uint64_t bytes) {
   if (ofThread == nullptr) return std::shared_ptr<void>();
   return ofThread->reserve(bytes);

@@ -32,6 +32,9 @@ class BudgetScope {
   Budget* const before_;
 };
 
+// The budget of the calling thread; null where it has none.
+Budget* budgetOfThread();
+
 // Takes room in the budget of the calling thread; null where it has none.
 Result<std::shared_ptr<void>> reserveRoom(uint64_t bytes);
 

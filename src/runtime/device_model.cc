@@ -39,9 +39,11 @@ class DeviceModel final : public hal::PreparedModel,
       : prepared_(std::move(prepared)), model_(std::move(model)), device_(std::move(device)) {}
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
+  bool hasFences() const override { return prepared_->hasFences(); }
   hal::StartReport startReport() const override { return prepared_->startReport(); }
   hal::StartReport startReportSoFar() const override { return prepared_->startReportSoFar(); }
 
+  const std::string& device() const { return device_; }
   // kOpFailed when the device's result contradicts the model or itself. `given` holds the request's
   // dimensions of each output.
   Status check(const hal::ExecutionResult& result,
@@ -79,7 +81,19 @@ class DeviceExecution final : public hal::Execution {
       : model_(std::move(model)), execution_(std::move(execution)), given_(std::move(given)) {}
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
-    hal::ExecutionResult result = execution_->compute(deadline);
+    return checked(execution_->compute(deadline));
+  }
+  Result<base::Descriptor> startFenced(std::vector<base::Descriptor> fences,
+                                       const base::Deadline& deadline) override {
+    auto fence = execution_->startFenced(std::move(fences), deadline);
+    if (fence && !fence->valid())
+      return fail(ErrorCode::kOpFailed, "{} gives no fence.", model_->device());
+    return fence;
+  }
+  hal::ExecutionResult finishFenced() override { return checked(execution_->finishFenced()); }
+
+ private:
+  hal::ExecutionResult checked(hal::ExecutionResult result) {
     if (result.status && !result.outputShapes.empty() && result.outputShapes.isCopyOf(checked_))
       return result;
     const bool hasShapes =
@@ -97,7 +111,6 @@ class DeviceExecution final : public hal::Execution {
     return result;
   }
 
- private:
   const std::shared_ptr<const DeviceModel> model_;
   const std::unique_ptr<hal::Execution> execution_;
   const std::vector<graph::Dimensions> given_;

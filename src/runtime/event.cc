@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/caught.h"
-#include "runtime/fence_order.h"
+#include "base/fence_order.h"
 
 namespace hearth::runtime {
 
@@ -17,7 +17,7 @@ void Event::complete(Status status) {
     const std::lock_guard lock(mutex_);
     status_ = std::move(status);
     callbacks.swap(callbacks_);
-    beforeSignallingFence();
+    base::beforeSignallingFence();
     if (fence_.valid()) ::eventfd_write(fence_.get(), 1);
     done_.notify_all();
   }
@@ -56,10 +56,15 @@ void Event::whenDone(std::function<void(const Status&)> then) {
   then(*status_);
 }
 
+Result<base::Descriptor> Event::deviceFence() {
+  if (deviceFence_.valid()) return deviceFence_.duplicate();
+  return fence();
+}
+
 Result<base::Descriptor> Event::fence() {
   const std::lock_guard lock(mutex_);
   if (!fence_.valid()) {
-    if (status_) beforeSignallingFence();
+    if (status_) base::beforeSignallingFence();
     fence_.reset(::eventfd(status_ ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!fence_.valid()) return std::unexpected(base::errnoError(errno, "Making a fence"));
   }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/deadline.h"
@@ -16,6 +17,10 @@ namespace hearth::runtime {
 // The end of one piece of work. Thread-safe.
 class Event {
  public:
+  Event() = default;
+  // `deviceFence`: what deviceFence() duplicates.
+  explicit Event(base::Descriptor deviceFence) : deviceFence_(std::move(deviceFence)) {}
+
   // The thread that does the work calls this once. Runs the callbacks of whenDone().
   void complete(Status status);
 
@@ -33,6 +38,11 @@ class Event {
   // complete. The caller must not read from it. kIo when the process has no descriptor left.
   Result<base::Descriptor> fence();
 
+  // The same for a device that is to wait: readable as soon as the work's results are where they
+  // belong, which may be before the event is complete, and also when the work has failed. Whoever
+  // waits with it learns from the event how the work went.
+  Result<base::Descriptor> deviceFence();
+
  private:
   const uint32_t generation_ = base::ForkGate::generation();
   mutable base::Mutex mutex_;
@@ -40,6 +50,7 @@ class Event {
   std::optional<Status> status_;
   std::vector<std::function<void(const Status&)>> callbacks_;
   base::Descriptor fence_;  // created by the first fence()
+  const base::Descriptor deviceFence_;
 };
 
 }  // namespace hearth::runtime

@@ -9,6 +9,7 @@
 #include "base/fork_gate.h"
 #include "base/trace.h"
 #include "hal/request_check.h"
+#include "runtime/fence_watcher.h"
 
 namespace hearth::runtime {
 namespace {
@@ -203,7 +204,10 @@ hal::ExecutionResult Execution::run(const Claim& /*claim*/, const base::Deadline
   const memory::StringScopeOfThread scope(strings_.get());
   if (bound_[side] == nullptr) result.status = bind(side);
   if (!result.status) return result;
-  result = bound_[side]->compute(deadline);
+  return ended(side, bound_[side]->compute(deadline));
+}
+
+hal::ExecutionResult Execution::ended(unsigned side, hal::ExecutionResult result) {
   // The loss may be the reason of another failure.
   if (Status whole = hal::checkMemoriesWhole(boundMemories_[side]); !whole) {
     result.status = std::move(whole);
@@ -211,6 +215,21 @@ hal::ExecutionResult Execution::run(const Claim& /*claim*/, const base::Deadline
   }
   if (result.status) states_.flip();
   return result;
+}
+
+Result<base::Descriptor> Execution::startFenced(const Claim& /*claim*/,
+                                                std::vector<base::Descriptor> fences,
+                                                const base::Deadline& deadline) {
+  if (!compilation_->preparedModel().hasFences() || strings_ != nullptr)
+    return fail(ErrorCode::kUnsupported, "The model has no fenced executions.");
+  const unsigned side = states_.current();
+  if (bound_[side] == nullptr) HEARTH_TRY(bind(side));
+  return bound_[side]->startFenced(std::move(fences), deadline);
+}
+
+hal::ExecutionResult Execution::finishFenced(const Claim& /*claim*/) {
+  const unsigned side = states_.current();
+  return ended(side, bound_[side]->finishFenced());
 }
 
 Status Execution::runAndNote(const Claim& claim, const base::Deadline& deadline, Claim* released) {
@@ -281,7 +300,7 @@ struct Waiting {
   const Execution::DependentWork work;
   const uint64_t duration;
   Scheduler& scheduler;
-  const std::shared_ptr<Event> event = std::make_shared<Event>();
+  const std::shared_ptr<Event> event;
   base::Mutex mutex;
   size_t open = 0;
   std::optional<Error> failure;
@@ -313,15 +332,14 @@ void oneIsDone(const std::shared_ptr<Waiting>& waiting, const Status& status) no
     waiting->finish({}, submitted);
 }
 
-}  // namespace
-
-Result<std::shared_ptr<Event>> Execution::scheduleAfter(
-    Claim claim, std::span<const std::shared_ptr<Event>> dependencies, uint64_t duration,
-    DependentWork work, Scheduler& scheduler) {
-  const std::shared_ptr<Waiting> waiting(
-      new Waiting{shared_from_this(), std::move(claim), std::move(work), duration, scheduler});
-  // This call counts as one, so that the work does not start before all events are registered.
-  waiting->open = dependencies.size() + 1;
+// Has the work start when all dependencies are complete, and whatever else counts as open.
+void waitFor(const std::shared_ptr<Waiting>& waiting,
+             std::span<const std::shared_ptr<Event>> dependencies) {
+  {
+    const std::lock_guard lock(waiting->mutex);
+    // This call counts as one, so that the work does not start before all events are registered.
+    waiting->open += dependencies.size() + 1;
+  }
   for (const std::shared_ptr<Event>& dependency : dependencies)
     if (const Status registered = base::caught([&] {
           dependency->whenDone([waiting](const Status& status) { oneIsDone(waiting, status); });
@@ -329,7 +347,42 @@ Result<std::shared_ptr<Event>> Execution::scheduleAfter(
         !registered)
       oneIsDone(waiting, registered);
   oneIsDone(waiting, {});
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Event>> Execution::scheduleAfter(
+    Claim claim, std::span<const std::shared_ptr<Event>> dependencies, uint64_t duration,
+    DependentWork work, Scheduler& scheduler) {
+  const std::shared_ptr<Waiting> waiting(new Waiting{shared_from_this(), std::move(claim),
+                                                     std::move(work), duration, scheduler,
+                                                     std::make_shared<Event>()});
+  waitFor(waiting, dependencies);
   return waiting->event;
+}
+
+std::shared_ptr<Event> Execution::scheduleFenced(
+    Claim claim, std::span<const std::shared_ptr<Event>> dependencies, base::Descriptor fence,
+    DependentWork work, Scheduler& scheduler) {
+  const auto event = std::make_shared<Event>(std::move(fence));
+  const std::shared_ptr<Waiting> waiting(
+      new Waiting{shared_from_this(), std::move(claim), std::move(work), 0, scheduler, event});
+  // For the fence, and for this call.
+  waiting->open = 2;
+  // How the run itself has ended is what finishFenced() tells.
+  const auto end = [waiting](const Status& /*status*/) {
+    oneIsDone(waiting, {});
+  };
+  if (!base::caught([&]() -> Status {
+        HEARTH_ASSIGN(base::Descriptor watched, event->deviceFence());
+        HEARTH_ASSIGN(const auto ended, watchFence(std::move(watched)));
+        ended->whenDone(end);
+        return {};
+      }))
+    end({});
+  waitFor(waiting, dependencies);
+  oneIsDone(waiting, {});
+  return event;
 }
 
 Status Execution::resetState() {

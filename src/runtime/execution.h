@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/descriptor.h"
 #include "base/fork_gate.h"
 #include "base/mutex.h"
 #include "base/result.h"
@@ -95,6 +96,13 @@ class Execution : public std::enable_shared_from_this<Execution> {
   // Runs once; state advances if the run succeeds.
   hal::ExecutionResult run(const Claim& claim, const base::Deadline& deadline);
 
+  // Starts the next run on the device, which waits for `fences` itself; see
+  // hal::Execution::startFenced(). kUnsupported where it cannot.
+  Result<base::Descriptor> startFenced(const Claim& claim, std::vector<base::Descriptor> fences,
+                                       const base::Deadline& deadline);
+  // The result of the run that startFenced() has started. State advances if it has succeeded.
+  hal::ExecutionResult finishFenced(const Claim& claim);
+
   // Calls `work` in a thread of the scheduler, then releases the claim, then completes the event
   // with the result of `work`. An exception of `work` becomes its result. If schedule() fails,
   // `work` is not called.
@@ -110,6 +118,13 @@ class Execution : public std::enable_shared_from_this<Execution> {
                                                std::span<const std::shared_ptr<Event>> dependencies,
                                                uint64_t duration, DependentWork work,
                                                Scheduler& scheduler);
+  // The same for a run that startFenced() has started, once it has ended, too: `fence` is its own,
+  // and that of the event for other devices. `work` has to call finishFenced() in any case. Does
+  // not fail: where the fence cannot be watched, `work` waits.
+  std::shared_ptr<Event> scheduleFenced(Claim claim,
+                                        std::span<const std::shared_ptr<Event>> dependencies,
+                                        base::Descriptor fence, DependentWork work,
+                                        Scheduler& scheduler);
 
  private:
   explicit Execution(std::shared_ptr<const Compilation> compilation)
@@ -127,6 +142,8 @@ class Execution : public std::enable_shared_from_this<Execution> {
   // Replaces an argument and what is bound to it. The caller has the claim.
   void setArgument(hal::Argument argument, hal::Argument* to);
   Status bind(unsigned side);
+  // What follows a computation that read this side.
+  hal::ExecutionResult ended(unsigned side, hal::ExecutionResult result);
   // Runs once, notes how that went, and releases `released` if it is not null.
   Status runAndNote(const Claim& claim, const base::Deadline& deadline, Claim* released);
 

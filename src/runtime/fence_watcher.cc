@@ -12,8 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/fence_order.h"
 #include "base/helper_thread.h"
-#include "runtime/fence_order.h"
 
 namespace hearth::runtime {
 namespace {
@@ -82,7 +82,7 @@ class FenceWatcher {
         ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, it->second.fence.get(), nullptr);
         entries_.erase(it);
       }
-      afterFindingFenceSignalled();
+      base::afterFindingFenceSignalled();
       event->complete(statusOf(ready.events));
     }
   }
@@ -119,7 +119,7 @@ Result<std::shared_ptr<Event>> watchFence(base::Descriptor fence) {
   if (::poll(&now, 1, 0) == 1) {
     if ((now.revents & POLLNVAL) != 0)
       return fail(ErrorCode::kBadData, "The descriptor {} of a fence is closed.", fence.get());
-    afterFindingFenceSignalled();
+    base::afterFindingFenceSignalled();
     auto event = std::make_shared<Event>();
     event->complete(statusOf(static_cast<uint32_t>(now.revents)));
     return event;

@@ -78,7 +78,7 @@ class SupportLibraryTest(CommandTest):
                 ("unknown", {"device": "npu"}, "has no device npu; there are: hearth-cpu"),
                 ("other", {"library": str(LIBRARY.parent / "libhearth.so")},
                  "does not export ANeuralNetworks_getSLDriverImpl"),
-                ("native", {"support_library": False, "api_version": 5},
+                ("native", {"support_library": False, "api_version": 6},
                  'add "support_library": true')]:
             self.manifest(name, **fields)
             run = self.hearth("devices", env=self.variables)

@@ -33,6 +33,7 @@ class DynamicModel final : public GpuModel {
                                                       std::shared_ptr<const graph::Model> model,
                                                       const hal::PrepareOptions& options);
 
+  bool hasFences() const override { return true; }
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   hal::StartReport startReport() const override;
   const std::shared_ptr<Gpu>& gpu() const override { return open_.gpu; }

@@ -13,6 +13,7 @@
 #include "drivers/vulkan/context/transfer.h"
 #include "drivers/vulkan/lowering/plan_builder.h"
 #include "drivers/vulkan/plan/constant_bytes.h"
+#include "hal/fenced_thread.h"
 #include "hal/request_check.h"
 
 namespace hearth::vulkan {
@@ -40,7 +41,17 @@ class VulkanExecution final : public hal::Execution {
     for (const graph::Dimensions& dimensions : model_->plan().outputDimensions)
       shapes_.push_back({dimensions, true});
   }
-  ~VulkanExecution() override { model_->giveContext(std::move(context_)); }
+  ~VulkanExecution() override {
+    thread_.stop();
+    model_->giveContext(std::move(context_));
+  }
+
+  Result<base::Descriptor> startFenced(std::vector<base::Descriptor> fences,
+                                       const base::Deadline& deadline) override {
+    return thread_.start(std::move(fences), deadline,
+                         [this](const base::Deadline& end) { return compute(end); });
+  }
+  hal::ExecutionResult finishFenced() override { return thread_.finish(); }
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
     const auto start = std::chrono::steady_clock::now();
@@ -103,6 +114,7 @@ class VulkanExecution final : public hal::Execution {
   hal::BoundRequest request_;  // without the arguments on the GPU
   DeviceArguments arguments_;
   hal::OutputShapes shapes_;
+  hal::FencedThread thread_;
 };
 
 // kUnsupported for a plan with a shader that is wrong on this GPU. Others are used instead of it

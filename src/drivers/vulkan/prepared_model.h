@@ -57,6 +57,7 @@ class VulkanPreparedModel final : public GpuModel,
       OpenGpu open, std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
       SharedConstants& constants);
 
+  bool hasFences() const override { return true; }
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   hal::StartReport startReport() const override;
   const std::shared_ptr<Gpu>& gpu() const override { return open_.gpu; }

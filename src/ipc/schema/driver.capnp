@@ -11,7 +11,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("hearth::ipc::schema");
 
 # To be raised with every change that the other side has to know of.
-const version :UInt32 = 3;
+const version :UInt32 = 4;
 
 struct Request {
   call @0 :UInt64;  # chosen by the client; the reply has it, too
@@ -37,6 +37,8 @@ struct Request {
     state @18 :Void;
     explainCache @19 :Preparation;  # of files that prepareFromCache would take
     cacheBuild @20 :Void;  # answered with a digest
+    startFenced @21 :FencedComputation;  # answered with a fence
+    finishFenced @22 :UInt64;  # of the execution; once its fence is readable
   }
 }
 
@@ -47,13 +49,15 @@ struct Reply {
     done @2 :Void;
     device @3 :Device;  # of `hello`
     support @4 :List(Support);
-    # Names a prepared model, an execution or a buffer, on this connection only.
+    # Names an execution or a buffer, on this connection only.
     object @5 :UInt64;
     report @6 :StartReport;
     result @7 :ExecutionResult;
     state @8 :HostState;
     verdict @9 :CacheVerdict;
     digest @10 :Data;
+    model @11 :PreparedModel;
+    fence @12 :UInt32;  # a descriptor
   }
 }
 
@@ -159,6 +163,11 @@ struct Preparation {
   expectedInputs @10 :List(List(UInt32));
 }
 
+struct PreparedModel {
+  object @0 :UInt64;  # its name, on this connection only
+  hasFences @1 :Bool;  # whether its executions may be started with startFenced
+}
+
 struct Support {
   isSupported @0 :Bool;
   kernel @1 :Text;
@@ -221,6 +230,12 @@ struct ExecutionRequest {
 struct Computation {
   execution @0 :UInt64;
   deadline @1 :Int64;  # as Preparation.deadline
+}
+
+struct FencedComputation {
+  execution @0 :UInt64;
+  deadline @1 :Int64;  # as Preparation.deadline
+  fences @2 :List(UInt32);  # descriptors
 }
 
 # From now on the host also computes the execution when the client rings in this memory

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graph/model.h"
+#include "hal/fenced_thread.h"
 #include "hal/progress.h"
 
 namespace hearth::ipc {
@@ -31,7 +32,17 @@ class FakeExecution final : public hal::Execution {
         dimensions_(std::move(dimensions)) {
     ++device_->executions;
   }
-  ~FakeExecution() override { --device_->executions; }
+  ~FakeExecution() override {
+    thread_.stop();
+    --device_->executions;
+  }
+
+  Result<base::Descriptor> startFenced(std::vector<base::Descriptor> fences,
+                                       const base::Deadline& deadline) override {
+    return thread_.start(std::move(fences), deadline,
+                         [this](const base::Deadline& end) { return compute(end); });
+  }
+  hal::ExecutionResult finishFenced() override { return thread_.finish(); }
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
     device_->computationBegins();
@@ -58,6 +69,7 @@ class FakeExecution final : public hal::Execution {
   const std::vector<Bytes> inputs_;
   const Bytes output_;
   const graph::Dimensions dimensions_;
+  hal::FencedThread thread_;
 };
 
 class FakeModel final : public hal::PreparedModel {
@@ -86,6 +98,7 @@ class FakeModel final : public hal::PreparedModel {
         device_, std::move(bytes), std::move(output),
         model_->main().operands[model_->main().outputs[0]].dimensions);
   }
+  bool hasFences() const override { return true; }
   hal::StartReport startReport() const override {
     hal::StartReport report;
     report.state = hal::StartReport::State::kWarm;

@@ -18,8 +18,11 @@ base::Descriptor pageOfMemory() {
 uint64_t objectOf(const Result<Frame>& frame) {
   EXPECT_TRUE(frame) << frame.error().toString();
   if (!frame) return 0;
-  const auto object = readReply(*frame, schema::Reply::OBJECT,
-                                [](auto reply) -> Result<uint64_t> { return reply.getObject(); });
+  const auto object = readMessage<schema::Reply>(
+      frame->words(), [](schema::Reply::Reader reply) -> Result<uint64_t> {
+        if (reply.isError()) return std::unexpected(readError(reply.getError()));
+        return reply.isModel() ? reply.getModel().getObject() : reply.getObject();
+      });
   EXPECT_TRUE(object) << object.error().toString();
   return object.value_or(0);
 }

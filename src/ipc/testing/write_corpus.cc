@@ -139,6 +139,13 @@ void writeRequests(const Folder& folder) {
                     requestOf([](auto request) { request.setFetchResult(2); }),
                     requestOf([](auto request) { request.setState(); }),
                     release(schema::Release::Kind::EXECUTION, 2)}));
+  folder.write("fenced.messages",
+               joinMessages({prepare(), createExecution(1, 0), requestOf([](auto request) {
+                               request.initStartFenced().setExecution(2);
+                               request.getStartFenced().initFences(1).set(0, 2);
+                             }),
+                             requestOf([](auto request) { request.setFinishFenced(2); }),
+                             release(schema::Release::Kind::EXECUTION, 2)}));
   folder.write(
       "questions.messages",
       joinMessages(
@@ -218,6 +225,11 @@ void writeReplies(const Folder& folder) {
                }));
   folder.write("done.reply", replyOf([](auto reply) { reply.setDone(); }));
   folder.write("object.reply", replyOf([](auto reply) { reply.setObject(9); }));
+  folder.write("model.reply", replyOf([](auto reply) {
+                 reply.initModel().setObject(9);
+                 reply.getModel().setHasFences(true);
+               }));
+  folder.write("fence.reply", replyOf([](auto reply) { reply.setFence(1); }));
   folder.write("support.reply", replyOf([](auto reply) {
                  writeSupport({{true, "own", ""}, {false, "", "It only adds."}}, reply);
                }));

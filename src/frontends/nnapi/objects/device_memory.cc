@@ -44,38 +44,22 @@ class DeviceMemory final : public Memory {
   Result<hal::Argument> argument(bool isInput, const graph::Dimensions& dimensions,
                                  const MemoryRange& /*range*/) override {
     const std::lock_guard lock(mutex_);
-    hal::Argument argument;
-    argument.dimensions = dimensions;
-    if (isInput) {
-      if (!hasValue_)
-        return fail(ErrorCode::kOpFailed, "The device memory of an input has no value.");
-      if (!combineDimensions(dimensions, dimensions_))
-        return fail(ErrorCode::kOpFailed, "The device memory holds {}; the input is {}.",
-                    graph::describeDimensions(dimensions_), graph::describeDimensions(dimensions));
-      argument.dimensions = dimensions_;
-    }
-    if (buffer_ != nullptr) {
-      argument.kind = hal::Argument::Kind::kBuffer;
-      argument.token = buffer_->token();
-      return argument;
-    }
-    argument.kind = hal::Argument::Kind::kPool;
-    argument.pool = pool_;
-    graph::Operand sized = operand_;
-    sized.dimensions = argument.dimensions;
-    if (!graph::isFullySpecified(sized)) {
-      argument.length = pool_->size();
-      return argument;
-    }
-    HEARTH_ASSIGN(argument.length, graph::byteSize(sized));
-    if (!isInput) {
-      HEARTH_TRY(makeRoom(argument.length));
-      argument.pool = pool_;
-    }
-    if (argument.length > pool_->size())
-      return fail(ErrorCode::kOpFailed, "{} does not fit into the device memory of {} bytes.",
-                  graph::describe(sized), pool_->size());
-    return argument;
+    if (isInput) HEARTH_TRY(checkValueLocked());
+    return argumentLocked(isInput, dimensions);
+  }
+
+  Result<hal::Argument> laterArgument(const graph::Dimensions& dimensions,
+                                      const MemoryRange& /*range*/) override {
+    if (!graph::isFullySpecified(operand_))
+      return fail(ErrorCode::kUnsupported, "The device memory is {}, so its size may change.",
+                  graph::describe(operand_));
+    const std::lock_guard lock(mutex_);
+    return argumentLocked(true, dimensions);
+  }
+
+  Status checkValue() override {
+    const std::lock_guard lock(mutex_);
+    return checkValueLocked();
   }
 
   Result<bool> grow(const graph::Dimensions& dimensions) override {
@@ -122,6 +106,44 @@ class DeviceMemory final : public Memory {
   void loseContents() override { finishOutput(false, {}); }
 
  private:
+  // The callers of these two hold mutex_.
+  Status checkValueLocked() const {
+    if (hasValue_) return {};
+    return fail(ErrorCode::kOpFailed, "The device memory of an input has no value.");
+  }
+  Result<hal::Argument> argumentLocked(bool isInput, const graph::Dimensions& dimensions) {
+    hal::Argument argument;
+    argument.dimensions = dimensions;
+    if (isInput) {
+      if (!combineDimensions(dimensions, dimensions_))
+        return fail(ErrorCode::kOpFailed, "The device memory holds {}; the input is {}.",
+                    graph::describeDimensions(dimensions_), graph::describeDimensions(dimensions));
+      argument.dimensions = dimensions_;
+    }
+    if (buffer_ != nullptr) {
+      argument.kind = hal::Argument::Kind::kBuffer;
+      argument.token = buffer_->token();
+      return argument;
+    }
+    argument.kind = hal::Argument::Kind::kPool;
+    argument.pool = pool_;
+    graph::Operand sized = operand_;
+    sized.dimensions = argument.dimensions;
+    if (!graph::isFullySpecified(sized)) {
+      argument.length = pool_->size();
+      return argument;
+    }
+    HEARTH_ASSIGN(argument.length, graph::byteSize(sized));
+    if (!isInput) {
+      HEARTH_TRY(makeRoom(argument.length));
+      argument.pool = pool_;
+    }
+    if (argument.length > pool_->size())
+      return fail(ErrorCode::kOpFailed, "{} does not fit into the device memory of {} bytes.",
+                  graph::describe(sized), pool_->size());
+    return argument;
+  }
+
   // A larger memory with the same value takes the place of the pool, which whoever reads or writes
   // it keeps. The caller holds mutex_.
   Status makeRoom(uint64_t bytes) {

@@ -61,10 +61,12 @@ Status Execution::checkComplete() const {
 }
 
 Result<hal::Argument> Execution::argumentOf(const Slot& slot, const graph::Operand& operand,
-                                            bool isInput) const {
+                                            bool isInput, Dependencies dependencies) const {
   if (slot.memory == nullptr) return slot.argument;
+  const bool isLater = isInput && dependencies == Dependencies::kInFlight;
   HEARTH_ASSIGN(hal::Argument argument,
-                slot.memory->argument(isInput, slot.dimensions, slot.range));
+                isLater ? slot.memory->laterArgument(slot.dimensions, slot.range)
+                        : slot.memory->argument(isInput, slot.dimensions, slot.range));
   // An image is used as a whole, so its operand must have the same size.
   if (argument.kind == hal::Argument::Kind::kPool) {
     graph::Operand sized = operand;
@@ -80,7 +82,7 @@ Result<hal::Argument> Execution::argumentOf(const Slot& slot, const graph::Opera
   return argument;
 }
 
-Status Execution::collect(const Claim& claim) {
+Status Execution::collect(const Claim& claim, Dependencies dependencies) {
   bool changes = hasChanged_ || !runs_->isBound(claim);
   if (!changes && !hasMemories_) return {};
   hal::Request request;
@@ -89,7 +91,7 @@ Status Execution::collect(const Claim& claim) {
                        std::vector<hal::Argument>* arguments) -> Status {
     for (size_t i = 0; i < slots.size(); ++i) {
       const graph::Operand& operand = isInput ? compiled_->input(i) : compiled_->output(i);
-      HEARTH_ASSIGN(hal::Argument argument, argumentOf(slots[i], operand, isInput));
+      HEARTH_ASSIGN(hal::Argument argument, argumentOf(slots[i], operand, isInput, dependencies));
       arguments->push_back(std::move(argument));
       changes |= slots[i].memory != nullptr && slots[i].memory->hasState();
     }
@@ -244,8 +246,9 @@ Result<std::shared_ptr<runtime::Event>> Execution::startAfter(
                   graph::describeDimensions(slot.dimensions));
     }
   }
-  // Collects the arguments when the dependencies are done, because these may write them.
   HEARTH_ASSIGN(Begun begun, begin(false));
+  if (auto event = startOnDevice(begun.claim, dependencies, duration)) return event;
+  // Collects the arguments when the dependencies are done, because these may write them.
   return runs_->scheduleAfter(
       std::move(begun.claim), dependencies, duration,
       [self = shared_from_this()](const Claim& claim, const base::Deadline& deadline,
@@ -259,6 +262,59 @@ Result<std::shared_ptr<runtime::Event>> Execution::startAfter(
         return self->run(claim, deadline);
       },
       runtime::Scheduler::shared());
+}
+
+std::shared_ptr<runtime::Event> Execution::startOnDevice(
+    Claim& claim, std::span<const std::shared_ptr<runtime::Event>> dependencies,
+    uint64_t duration) {
+  if (!compiled_->preparedModel().hasFences()) return nullptr;
+  const auto start = [&]() -> Result<base::Descriptor> {
+    std::vector<base::Descriptor> fences;
+    for (const std::shared_ptr<runtime::Event>& dependency : dependencies) {
+      if (dependency->isDone()) {
+        HEARTH_TRY(*dependency->wait({}));
+        continue;
+      }
+      HEARTH_ASSIGN(base::Descriptor fence, dependency->deviceFence());
+      fences.push_back(std::move(fence));
+    }
+    // The time begins when the dependencies are done, which a device does not tell.
+    if (duration != 0 && !fences.empty())
+      return fail(ErrorCode::kUnsupported, "A duration begins with the end of the dependencies.");
+    {
+      const std::lock_guard lock(mutex_);
+      HEARTH_TRY(collect(claim, fences.empty() ? Dependencies::kDone : Dependencies::kInFlight));
+    }
+    return runs_->startFenced(claim, std::move(fences),
+                              duration == 0 ? base::Deadline() : base::Deadline::after(duration));
+  };
+  auto fence = base::caught(start);
+  if (!fence) return nullptr;
+  return runs_->scheduleFenced(
+      std::move(claim), dependencies, std::move(*fence),
+      [self = shared_from_this()](const Claim& held, const base::Deadline& /*deadline*/,
+                                  const Status& isReady) {
+        return self->finishOnDevice(held, isReady);
+      },
+      runtime::Scheduler::shared());
+}
+
+Status Execution::finishOnDevice(const Claim& claim, const Status& isReady) noexcept {
+  hal::ExecutionResult result;
+  Status finished = base::caught([&]() -> Status {
+    const base::TraceSpan span("nnapi", "end of a fenced execution");
+    result = runs_->finishFenced(claim);
+    HEARTH_TRY(isReady);
+    if (!result.status) return std::unexpected(asExecutionError(result.status.error()));
+    for (const Slot& input : inputs_)
+      if (input.memory != nullptr) HEARTH_TRY(input.memory->checkValue());
+    return {};
+  });
+  if (!finished) {
+    result.status = std::move(finished);
+    result.outputShapes.clear();
+  }
+  return end(std::move(result));
 }
 
 Result<Execution::OutputShape> Execution::outputShape(int32_t index) const {

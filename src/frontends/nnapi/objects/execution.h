@@ -129,10 +129,19 @@ class Execution : public std::enable_shared_from_this<Execution> {
   };
   Result<Begun> begin(bool collectsNow);
   Status checkComplete() const;
-  // Passes the arguments to the runtime, unless the driver has them already.
-  Status collect(const Claim& claim);
-  Result<hal::Argument> argumentOf(const Slot& slot, const graph::Operand& operand,
-                                   bool isInput) const;
+  // How far the dependencies of a computation are.
+  enum class Dependencies { kDone, kInFlight };
+  // Passes the arguments to the runtime, unless the driver has them already. Dependencies in flight
+  // may still have to write inputs.
+  Status collect(const Claim& claim, Dependencies dependencies = Dependencies::kDone);
+  Result<hal::Argument> argumentOf(const Slot& slot, const graph::Operand& operand, bool isInput,
+                                   Dependencies dependencies) const;
+  // Starts the computation on the device, which waits for the dependencies there, and takes the
+  // claim. Null where that is not possible; then nothing has begun.
+  std::shared_ptr<runtime::Event> startOnDevice(
+      Claim& claim, std::span<const std::shared_ptr<runtime::Event>> dependencies,
+      uint64_t duration);
+  Status finishOnDevice(const Claim& claim, const Status& isReady) noexcept;
   // Whether output memories grew that were too small for this result, so that another computation
   // can succeed.
   Result<bool> growOutputs(const hal::ExecutionResult& result) const;

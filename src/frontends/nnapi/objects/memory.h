@@ -67,6 +67,15 @@ class Memory {
   virtual Result<hal::Argument> argument(bool isInput, const graph::Dimensions& dimensions,
                                          const MemoryRange& range) = 0;
 
+  // The same of an input that an earlier computation may still have to write. kUnsupported where
+  // that may change the dimensions.
+  virtual Result<hal::Argument> laterArgument(const graph::Dimensions& dimensions,
+                                              const MemoryRange& range) {
+    return argument(true, dimensions, range);
+  }
+  // Whether such an input had a value after all, else kOpFailed.
+  virtual Status checkValue() { return {}; }
+
   // The contents, to be copied. kBadData when the memory has no value yet, kUnmappable for an
   // image.
   virtual Result<MemoryContents> contents() = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "drivers/reference/reference_device.h"
+#include "hal/fenced_thread.h"
 
 namespace hearth::nnapi {
 
@@ -48,6 +49,14 @@ class FakeExecution final : public hal::Execution {
  public:
   FakeExecution(FakeDevice* device, std::unique_ptr<hal::Execution> execution)
       : device_(device), execution_(std::move(execution)) {}
+  ~FakeExecution() override { thread_.stop(); }
+  Result<base::Descriptor> startFenced(std::vector<base::Descriptor> fences,
+                                       const base::Deadline& deadline) override {
+    ++device_->fencedStarts;
+    return thread_.start(std::move(fences), deadline,
+                         [this](const base::Deadline& end) { return compute(end); });
+  }
+  hal::ExecutionResult finishFenced() override { return thread_.finish(); }
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
     ++device_->computations;
     if (device_->options.computeError) {
@@ -63,6 +72,7 @@ class FakeExecution final : public hal::Execution {
  private:
   FakeDevice* const device_;
   std::unique_ptr<hal::Execution> execution_;
+  hal::FencedThread thread_;
 };
 
 class FakePrepared final : public hal::PreparedModel {
@@ -81,6 +91,7 @@ class FakePrepared final : public hal::PreparedModel {
     HEARTH_ASSIGN(auto execution, prepared_->createExecution(std::move(request)));
     return std::make_unique<FakeExecution>(device_, std::move(execution));
   }
+  bool hasFences() const override { return device_->options.hasFences; }
   hal::StartReport startReport() const override { return prepared_->startReport(); }
 
  private:

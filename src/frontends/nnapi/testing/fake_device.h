@@ -36,6 +36,7 @@ struct FakeDeviceOptions {
   // Memory domains: whether allocate() works, and whether also for unknown dimensions.
   bool allocates = false;
   bool allocatesUnknown = false;
+  bool hasFences = false;  // whether executions have the fenced form
 };
 
 // Thread-safe except for the options, which tests change between uses.
@@ -47,6 +48,7 @@ class FakeDevice final : public hal::Device {
   std::atomic<int> questions = 0;  // calls of supportedOperations()
   std::atomic<int> preparations = 0;
   std::atomic<int> computations = 0;
+  std::atomic<int> fencedStarts = 0;
   std::atomic<int> allocations = 0;
   std::atomic<int> cachedPreparations = 0;     // preparations that were given files
   std::atomic<int> preparationsFromCache = 0;  // attempts

@@ -10,7 +10,7 @@ void __tsan_release(void* address);
 }
 #endif
 
-namespace hearth::runtime {
+namespace hearth::base {
 
 #if defined(__SANITIZE_THREAD__)
 inline char fenceOrder = 0;  // one for all fences: implies more order than exists, never less
@@ -26,4 +26,4 @@ inline void beforeSignallingFence() {}
 inline void afterFindingFenceSignalled() {}
 #endif
 
-}  // namespace hearth::runtime
+}  // namespace hearth::base
