@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""command_pages.py HEARTH SHARE [EMULATOR...]: writes manual pages and completions of the command HEARTH into
+"""command_pages.py PROGRAM SHARE [EMULATOR...]: writes manual pages and completions of the command PROGRAM into
 the folders of SHARE (usually .../usr/share) in which systems look for them, from what --help prints. The words
-of EMULATOR start a HEARTH for another architecture."""
+of EMULATOR start a PROGRAM for another architecture."""
 
 import dataclasses
 import pathlib
@@ -15,8 +15,8 @@ COLUMN = 34
 SECTION = re.compile(r"(positionals|options|subcommands):", re.IGNORECASE)
 MODELS = ("tflite", "task", "litertlm")
 FOLDERS = {"DIR"}
-FILES = {"FILE", "FILE...", "LIBRARY"}
-ARGUMENTS = {"MODEL": "models", "FILE": "all"}
+FILES = {"FILE", "FILE...", "LIBRARY", "DRIVER"}
+ARGUMENTS = {"MODEL": "models", "FILE": "all", "DRIVER": "all"}
 
 
 class HelpError(Exception):
@@ -37,13 +37,19 @@ class Entry:
 
 @dataclasses.dataclass
 class Command:
-    """A command or, at the top, the program: `words` are typed to call it."""
+    """A command or, at the top, the program: `words` are typed behind the program's name to call it."""
+    program: str
     words: list
     text: str
     usage: str
     arguments: list = dataclasses.field(default_factory=list)
     options: list = dataclasses.field(default_factory=list)
     commands: list = dataclasses.field(default_factory=list)
+
+    @property
+    def typed(self):
+        """All that is typed to call it."""
+        return " ".join([self.program, *self.words])
 
     def all(self):
         yield self
@@ -105,7 +111,7 @@ def read(program, words=()):
     usage = next((number for number, line in enumerate(lines) if line.startswith("Usage: ")), None)
     if usage is None:
         raise HelpError(f"{' '.join([*program, *words])} --help prints no usage.")
-    command = Command(list(words), " ".join(lines[:usage]).strip(),
+    command = Command(pathlib.Path(program[-1]).name, list(words), " ".join(lines[:usage]).strip(),
                       lines[usage].removeprefix("Usage: "))
     sections = {}
     for line in lines[usage + 1:]:
@@ -134,7 +140,7 @@ def roff(text):
 
 
 def pageName(command):
-    return "-".join(["hearth", *command.words])
+    return "-".join([command.program, *command.words])
 
 
 def entryLines(found):
@@ -149,12 +155,11 @@ def entryLines(found):
 
 def manualPage(command, version, parent):
     title = pageName(command)
-    short = command.text.rstrip(".")
-    lines = [f".\\\" Made by tools/command_pages.py from {' '.join(['hearth', *command.words])} --help.",
+    short = command.text.partition(". ")[0].rstrip(".")
+    lines = [f".\\\" Made by tools/command_pages.py from {command.typed} --help.",
              f".TH {roff(title.upper())} 1 \"\" \"Hearth {roff(version)}\" \"Hearth\"",
              ".SH NAME", f"{roff(title)} \\- {roff(short[0].lower() + short[1:])}",
-             ".SH SYNOPSIS", f"\\fB{roff(' '.join(['hearth', *command.words]))}\\fR"
-             + roff(command.usage.removeprefix(" ".join(["hearth", *command.words]))),
+             ".SH SYNOPSIS", f"\\fB{roff(command.typed)}\\fR" + roff(command.usage.removeprefix(command.typed)),
              ".SH DESCRIPTION", roff(sentence(command.text))]
     if command.commands:
         lines.append(".SH COMMANDS")
@@ -183,26 +188,30 @@ def quote(text):
     return "'" + text.replace("'", "'\\''") + "'"
 
 
+def functionName(command):
+    return "_".join(["", command.program.replace("-", "_"), *command.words])
+
+
 def bashCompletion(top):
     commands = [command for command in top.all() if command.words]
-    lines = ["# Made by tools/command_pages.py from hearth --help.", "_hearth() {",
+    lines = [f"# Made by tools/command_pages.py from {top.typed} --help.", f"{functionName(top)}() {{",
              "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}",
              "  local command= next at words= files=",
              "  if [ \"$word\" = = ]; then",
              "    word=",
              "  elif [ \"$before\" = = ]; then",
              "    before=${COMP_WORDS[COMP_CWORD - 2]}",
-             "  fi",
-             "  for ((at = 1; at < COMP_CWORD; ++at)); do",
-             "    next=\"$command${command:+ }${COMP_WORDS[at]}\"",
-             "    case $next in",
-             "      " + " | ".join(quote(" ".join(command.words)) for command in commands)
-             + ") command=$next ;;",
-             "      *) break ;;",
-             "    esac",
-             "  done",
-             "  COMPREPLY=()",
-             "  case \"$command $before\" in"]
+             "  fi"]
+    if commands:
+        lines += ["  for ((at = 1; at < COMP_CWORD; ++at)); do",
+                  "    next=\"$command${command:+ }${COMP_WORDS[at]}\"",
+                  "    case $next in",
+                  "      " + " | ".join(quote(" ".join(command.words)) for command in commands)
+                  + ") command=$next ;;",
+                  "      *) break ;;",
+                  "    esac",
+                  "  done"]
+    lines += ["  COMPREPLY=()", "  case \"$command $before\" in"]
     for command in top.all():
         for option in command.options:
             if not option.value:
@@ -244,7 +253,7 @@ def bashCompletion(top):
               "        compgen -f -- \"$word\" | grep -E '\\.(" + "|".join(MODELS) + ")$'",
               "      )",
               "      ;;",
-              "  esac", "}", "complete -F _hearth hearth"]
+              "  esac", "}", f"complete -F {functionName(top)} {top.program}"]
     return "\n".join(lines) + "\n"
 
 
@@ -270,8 +279,7 @@ def zshValue(found):
 
 
 def zshFunction(command):
-    name = "_".join(["_hearth", *command.words])
-    lines = [f"{name}() {{"]
+    lines = [f"{functionName(command)}() {{"]
     specifications = []
     for option in command.options:
         value = zshValue(option) if option.value else ""
@@ -295,17 +303,17 @@ def zshFunction(command):
                   for below in command.commands]
         lines += ["      )", "      _describe command commands", "      ;;", "    rest)",
                   "      case $line[1] in"]
-        lines += [f"        {below.words[-1]}) {'_'.join(['_hearth', *below.words])} ;;"
+        lines += [f"        {below.words[-1]}) {functionName(below)} ;;"
                   for below in command.commands]
         lines += ["      esac", "      ;;", "  esac"]
     return [*lines, "}"]
 
 
 def zshCompletion(top):
-    lines = ["#compdef hearth", "# Made by tools/command_pages.py from hearth --help."]
+    lines = [f"#compdef {top.program}", f"# Made by tools/command_pages.py from {top.typed} --help."]
     for command in reversed(list(top.all())):
         lines += ["", *zshFunction(command)]
-    return "\n".join([*lines, "", "_hearth \"$@\""]) + "\n"
+    return "\n".join([*lines, "", f"{functionName(top)} \"$@\""]) + "\n"
 
 
 def write(path, text):
@@ -321,7 +329,7 @@ def writeManualPages(command, version, folder, parent=None):
 
 def main():
     if len(sys.argv) < 3:
-        print("usage: command_pages.py HEARTH SHARE [EMULATOR...]", file=sys.stderr)
+        print("usage: command_pages.py PROGRAM SHARE [EMULATOR...]", file=sys.stderr)
         return 2
     program, share = [*sys.argv[3:], sys.argv[1]], pathlib.Path(sys.argv[2])
     try:
@@ -332,8 +340,8 @@ def main():
         print(f"command_pages.py: {error}", file=sys.stderr)
         return 1
     writeManualPages(top, version, share / "man" / "man1")
-    write(share / "bash-completion" / "completions" / "hearth", bashCompletion(top))
-    write(share / "zsh" / "vendor-completions" / "_hearth", zshCompletion(top))
+    write(share / "bash-completion" / "completions" / top.program, bashCompletion(top))
+    write(share / "zsh" / "vendor-completions" / f"_{top.program}", zshCompletion(top))
     return 0
 
 

@@ -45,6 +45,22 @@ TEXT
 esac
 """
 
+# A program without commands.
+SUITE = r"""#!/bin/sh
+[ "$1" = --version ] && exec echo "hearth-driver-cts 1.2.3"
+cat <<'TEXT'
+Test a driver. It runs here.
+Usage: hearth-driver-cts [OPTIONS] DRIVER
+
+Positionals:
+  DRIVER TEXT REQUIRED            The driver
+
+Options:
+  -h,--help                       Print this help message and exit
+  --filter PATTERN                Which tests
+TEXT
+"""
+
 
 class CommandPagesTest(unittest.TestCase):
 
@@ -53,8 +69,8 @@ class CommandPagesTest(unittest.TestCase):
         self.addCleanup(holder.cleanup)
         self.folder = pathlib.Path(holder.name)
 
-    def make(self, program):
-        path = self.folder / "hearth"
+    def make(self, program, name="hearth"):
+        path = self.folder / name
         path.write_text(program, encoding="utf-8")
         path.chmod(0o755)
         return subprocess.run([sys.executable, SCRIPT, path, self.folder / "share"],
@@ -63,12 +79,12 @@ class CommandPagesTest(unittest.TestCase):
     def read(self, path):
         return (self.folder / "share" / path).read_text(encoding="utf-8")
 
-    def complete(self, *words):
+    def complete(self, *words, program="hearth"):
         """The words that bash offers for the last word."""
-        script = ('. "$0"; COMP_WORDS=(hearth "$@"); COMP_CWORD=$#; _hearth; '
+        script = (f'. "$0"; COMP_WORDS=({program} "$@"); COMP_CWORD=$#; _{program.replace("-", "_")}; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
         run = subprocess.run(
-            ["bash", "-c", script, self.folder / "share/bash-completion/completions/hearth", *words],
+            ["bash", "-c", script, self.folder / "share/bash-completion/completions" / program, *words],
             capture_output=True, text=True, check=False, cwd=self.folder,
             env={"PATH": os.environ["PATH"]})
         self.assertEqual(run.stderr, "")
@@ -110,6 +126,21 @@ class CommandPagesTest(unittest.TestCase):
         self.assertIn("'(--store)--store[Where]:DIR:_files -/'", script)
         self.assertIn("'*--input[A file for each input, or \\\\n]:FILE...:_files'", script)
         self.assertIn("""'1:MODEL:_files -g "*.(tflite|task|litertlm)(-.)"'""", script)
+
+    def testAProgramWithoutCommandsHasAPageAndCompletions(self):
+        name = "hearth-driver-cts"
+        self.assertEqual(self.make(SUITE, name).stderr, "")
+        page = self.read(f"man/man1/{name}.1")
+        self.assertIn(".SH NAME\nhearth\\-driver\\-cts \\- test a driver\n", page)
+        self.assertIn(".SH DESCRIPTION\nTest a driver. It runs here.\n", page)
+        self.assertIn("\\fBhearth\\-driver\\-cts\\fR [OPTIONS] DRIVER\n", page)
+        (self.folder / "driver.json").touch()
+        self.assertEqual(self.complete("--f", program=name), ["--filter"])
+        self.assertEqual(self.complete("dr", program=name), ["driver.json"])
+        script = self.read(f"zsh/vendor-completions/_{name}")
+        self.assertTrue(script.startswith(f"#compdef {name}\n"))
+        self.assertIn("'1:DRIVER:_files'", script)
+        self.assertTrue(script.endswith('\n_hearth_driver_cts "$@"\n'))
 
     def testHelpOfAnotherFormIsAnError(self):
         for wrong, sentence in ((PROGRAM.replace("Usage:", "Use:"), "prints no usage"),
