@@ -72,18 +72,41 @@ class FreshRoot:
         """Where a path of the system is outside of it."""
         return self.folder / inside.lstrip("/")
 
-    def run(self, *command, user=0, folder="/", timeout=1200, **variables):
-        """The exit code and the output of a command in the system."""
+    def entering(self, command, user, folder, variables):
+        """What runs a command in the system, and its environment."""
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                        "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive",
                        "HOME": "/home/user" if user else "/root", **variables}
         for name, value in os.environ.items():
             if name.lower().endswith("_proxy") or (self.launcher and name == "HEARTH_CACHE_DIR"):
                 environment[name] = value
-        return test_runs.execute(
-            [*self.launcher, "unshare", "--mount", "--propagation", "private", "bash", "-c", ENTER,
-             str(self.folder), f"{user}:{user}", folder, *map(str, command)],
-            timeout, environment=environment)
+        return ([*self.launcher, "unshare", "--mount", "--propagation", "private", "bash", "-c", ENTER,
+                 str(self.folder), f"{user}:{user}", folder, *map(str, command)], environment)
+
+    def run(self, *command, user=0, folder="/", timeout=1200, **variables):
+        """The exit code and the output of a command in the system."""
+        entering, environment = self.entering(command, user, folder, variables)
+        return test_runs.execute(entering, timeout, environment=environment)
+
+    def start(self, *command, user=0, folder="/", **variables):
+        """A command in the system that goes on, as a process with its output and errors in pipes."""
+        entering, environment = self.entering(command, user, folder, variables)
+        return subprocess.Popen(entering, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=environment)
+
+    def processes(self, *words):
+        """Of the processes in the system, the numbers of those that have all these words in their command
+        line."""
+        found = set()
+        for path in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                isInside = os.readlink(path / "root") == str(self.folder)
+                typed = (path / "cmdline").read_text(errors="replace").split("\0")
+            except OSError:  # it has ended
+                continue
+            if isInside and set(words) <= set(typed):
+                found.add(int(path.name))
+        return found
 
     def succeed(self, *command, **options):
         """The output of a command that has to succeed."""

@@ -3,12 +3,16 @@
 debian/tests, removal and upgrade. The container image that is made of them, unpacked and entered.
 Skipped where no such system can be made or entered."""
 
+import contextlib
+import functools
 import hashlib
 import io
 import json
+import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -18,6 +22,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import vendor_package  # noqa: E402
 from fresh_root import ROOT, USER, FreshRoot  # noqa: E402
 from unpacked_image import Image, UnpackedImage  # noqa: E402
 
@@ -26,7 +31,8 @@ sys.path.insert(0, str(ROOT / "tools" / "dev"))
 import image as image_maker  # noqa: E402
 
 # The files of the checkout that the tests of debian/tests read.
-SOURCES = ("debian", "examples", "models", "tests/install")
+SOURCES = ("debian", "examples", "models", "src/drivers/delegate/testing", "tests/compatibility/models",
+           "tests/install")
 PACKAGES = ("hearth", "hearth-delegate", "hearth-driver-dev", "hearth-drivers", "libhearth-dev",
             "libhearth0", "libneuralnetworks-hearth", "libtensorflowlite-c-hearth", "python3-hearth")
 
@@ -75,17 +81,23 @@ def setUpModule():
     packages = sorted((folder / "packages").glob("*.deb"))
 
 
+@functools.cache
+def freshRoot():
+    """A system with the packages in an archive, and sources in /src."""
+    root = FreshRoot(folder)
+    root.path("/src").mkdir()
+    largeModel(root.path("/src/large.tflite"))
+    root.addArchive("hearth", packages)
+    for name in SOURCES:
+        shutil.copytree(ROOT / name, root.path(f"/src/{name}"), ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
 class PackagesTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.root = FreshRoot(folder)
-        cls.root.path("/src").mkdir()
-        largeModel(cls.root.path("/src/large.tflite"))
-        cls.root.addArchive("hearth", packages)
-        for name in SOURCES:
-            shutil.copytree(ROOT / name, cls.root.path(f"/src/{name}"),
-                            ignore=shutil.ignore_patterns("__pycache__"))
+        cls.root = freshRoot()
 
     def asUser(self, *command, **options):
         return self.root.succeed(*command, user=USER, folder="/src", **options)
@@ -141,6 +153,119 @@ class PackagesTest(unittest.TestCase):
         self.root.succeed("apt-get", "-q", "-y", "purge", *PACKAGES)
         self.root.path("/etc/apt/sources.list.d/hearth-next.list").unlink()
         self.root.fetch("apt-get", "-q", "update")
+
+
+class VendorTest(unittest.TestCase):
+    """An NPU's delegate in a system with Hearth's packages, as its user would go about it."""
+
+    MODEL = "tests/compatibility/models/resnet-float32.tflite"
+    NAME = vendor_package.NAME
+    # Half a second of computing, with a host on a processor of its own.
+    RUNS = 15000
+
+    @classmethod
+    def setUpClass(cls):
+        cls.root = freshRoot()
+        cls.root.install("hearth")
+        cls.addClassCleanup(cls.root.run, "apt-get", "-q", "-y", "purge", "hearth", "libhearth0")
+        cls.addClassCleanup(vendor_package.remove, cls.root)
+        vendor_package.install(cls.root, "/src/src/drivers/delegate/testing/vendor_delegate.c")
+        # The probe writes the manifest, which root puts where all programs look.
+        options = [text for key, value in vendor_package.OPTIONS.items() for text in ("--option", f"{key}={value}")]
+        cls.probe = json.loads(cls.hearth("devices", "--probe", vendor_package.LIBRARY, cls.MODEL, *options, "--json"))
+        cls.probe["manifest"]["name"] = cls.NAME
+        cls.manifest = f"/usr/local/share/hearth/drivers/{cls.NAME}.json"
+        cls.addClassCleanup(cls.root.run, "rm", "-r", "/usr/local/share/hearth")
+        cls.root.succeed("mkdir", "-p", "/usr/local/share/hearth/drivers")
+        cls.root.path(cls.manifest).write_text(json.dumps(cls.probe["manifest"]), encoding="utf-8")
+        cls.right = cls.outputs("--device", "hearth-cpu")
+
+    @classmethod
+    def hearth(cls, *command, **options):
+        return cls.root.succeed("hearth", *command, user=USER, folder="/src", **options)
+
+    @classmethod
+    def outputs(cls, *command, **options):
+        """The output files of a run, with the same inputs each time."""
+        cls.hearth("run", cls.MODEL, "--random-input", "7", "--output-dir", "/home/user/outputs", *command, **options)
+        return {path.name: path.read_bytes() for path in cls.root.path("/home/user/outputs").iterdir()}
+
+    def start(self, *command, **options):
+        """A command of the user's that goes on."""
+        process = self.root.start("hearth", *command, user=USER, folder="/src", **options)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def hosts(self):
+        return self.root.processes("serve", self.NAME)
+
+    def kill(self, hosts):
+        for number in hosts:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+
+    def wait(self, condition, what):
+        """The first answer of the condition that is true."""
+        for _ in range(1200):
+            if answer := condition():
+                return answer
+            time.sleep(0.05)
+        self.fail(f"There is no {what}.")
+
+    def device(self, **variables):
+        devices = json.loads(self.hearth("devices", "--json", **variables))["devices"]
+        return next(device for device in devices if device["name"] == self.NAME)
+
+    def ended(self, process):
+        """The report of a process that has measured a model to the end."""
+        output, errors = process.communicate(timeout=900)
+        self.assertEqual(process.returncode, 0, errors)
+        return json.loads(output)
+
+    def testTheProbeShowsWhatTheDelegateTakes(self):
+        operations = self.probe["operations"]
+        self.assertGreater(operations["taken"], 0)
+        self.assertLess(operations["taken"], operations["count"])
+        self.assertEqual(self.probe["results"]["different_elements"], 0)
+        device = self.device()
+        self.assertRegex(device["version"], r"^libacme_delegate\.so [0-9a-f]{12} take=,0,$")
+        self.assertEqual(device["host"]["kind"], "spawned")
+
+    def testAProgramGoesOnWhenItsHostIsKilled(self):
+        program = self.start("bench", self.MODEL, "--repeat", str(self.RUNS), "--json")
+        host = self.wait(self.hosts, "host of the program")
+        self.kill(host)
+        # A second program meanwhile, which has a host of its own.
+        self.assertEqual(self.outputs(), self.right)
+        self.wait(lambda: self.hosts() - host or program.poll() is not None, "second host")
+        report = self.ended(program)
+        self.assertEqual(report["inference_ms"]["runs"], self.RUNS)
+        self.assertIn(self.NAME, report["device"])
+        self.wait(lambda: not self.hosts(), "end of the hosts")
+
+    def testProgramsShareAHost(self):
+        socket = "/home/user/npu.sock"
+        place = {"HEARTH_DRIVER_HOSTS": f"{self.NAME}={socket}"}
+
+        def serve():
+            self.root.path(socket).unlink(missing_ok=True)
+            host = self.start("serve", "--manifest", self.manifest, "--socket", socket)
+            self.wait(lambda: self.root.path(socket).exists(), "socket")
+            return host
+
+        host = serve()
+        self.assertEqual(self.device(**place)["host"]["kind"], "shared")
+        program = self.start("bench", self.MODEL, "--repeat", str(self.RUNS), "--json", **place)
+        # With the one that asks.
+        self.wait(lambda: self.device(**place)["host"]["clients"] >= 2 or program.poll() is not None,
+                  "client of the host")
+        self.assertEqual(self.outputs(**place), self.right)
+        self.kill(self.root.processes("serve", socket))
+        host.wait(timeout=60)
+        serve()
+        self.assertEqual(self.outputs(**place), self.right)
+        self.assertEqual(self.ended(program)["inference_ms"]["runs"], self.RUNS)
 
 
 class ImageTest(unittest.TestCase):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An external delegate for tests, as a vendor's is known to behave: its options say which nodes it
-// takes and what it does wrong. It computes ADD, MUL and SUB of float32 tensors of one shape.
+// takes and what it does wrong. It computes ADD, MUL and SUB of float32 tensors of one shape, alone
+// or with RELU.
 //
 // It declares the interface's structures itself, as those of TensorFlow 2.HEARTH_TEST_MINOR are.
 #include <errno.h>
@@ -16,7 +17,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { kOk = 0, kError = 1, kFloat32 = 1, kConstant = 1, kArena = 2 };
+enum { kOk = 0, kError = 1, kFloat32 = 1, kConstant = 1, kArena = 2, kRelu = 1 };
 enum { kAdd = 0, kMul = 18, kSub = 41, kDelegateCode = 51 };
 
 typedef struct {
@@ -123,7 +124,7 @@ typedef struct {
 } Vendor;
 
 typedef struct {
-  int code, left, right, result;
+  int code, left, right, result, activation;
 } Step;
 
 typedef struct {
@@ -225,9 +226,11 @@ static void* kernelInit(Context* context, const char* buffer, size_t length) {
     Registration* registration = NULL;
     if (context->node(context, params->nodes->data[i], &node, &registration) != kOk) return NULL;
     const bool hasTwo = node->inputs->size > 1;
+    // The parameters of these operations begin with the activation.
+    const int* const parameters = node->builtinData;
     kernel->steps[kernel->count++] =
         (Step){registration->code, node->inputs->data[0], hasTwo ? node->inputs->data[1] : -1,
-               node->outputs->data[0]};
+               node->outputs->data[0], parameters != NULL ? parameters[0] : 0};
   }
   for (int i = 0; i < params->outputs->size && i < 8; ++i)
     kernel->outputs[kernel->outputCount++] = params->outputs->data[i];
@@ -366,6 +369,8 @@ static int kernelInvoke(Context* context, Node* node) {
       result[k] = step.code == kAdd   ? left[k] + right[k]
                   : step.code == kMul ? left[k] * right[k]
                                       : left[k] - right[k];
+    for (size_t k = 0; k < count && step.activation == kRelu; ++k)
+      if (result[k] < 0.0f) result[k] = 0.0f;
     if (has(kernel->vendor, "overrun") && isOutput(kernel, step.result)) result[count] = 1.0f;
     if (has(kernel->vendor, "trample") && isOutput(kernel, step.result))
       memset(result, 0x55, (size_t)64 << 20);
