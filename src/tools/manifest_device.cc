@@ -12,13 +12,16 @@
 namespace hearth::tools {
 namespace {
 
-void forgetDrivers() {
-  for (const base::Env variable : {base::Env::kDriverPath, base::Env::kDriverHosts})
+// A library may be a runtime itself. It finds no other drivers, and its starts are not the
+// client's.
+void forgetClient() {
+  for (const base::Env variable :
+       {base::Env::kDriverPath, base::Env::kDriverHosts, base::Env::kReport})
     ::unsetenv(base::environmentVariable(variable).name);
 }
 
 Result<std::shared_ptr<hal::Device>> loadSupportLibrary(const hal::DriverManifest& manifest) {
-  forgetDrivers();
+  forgetClient();
   HEARTH_ASSIGN(auto library, drivers::support_library::SupportLibrary::load(manifest.library));
   return drivers::support_library::createDevice(std::move(library), manifest.name, manifest.device);
 }
@@ -26,7 +29,7 @@ Result<std::shared_ptr<hal::Device>> loadSupportLibrary(const hal::DriverManifes
 Result<std::shared_ptr<hal::Device>> loadDelegate(const hal::DriverManifest& manifest) {
   HEARTH_ASSIGN(drivers::delegate::DeviceSettings settings,
                 drivers::delegate::settingsOf(manifest));
-  forgetDrivers();
+  forgetClient();
   for (const auto& [name, value] : manifest.delegate->variables)
     ::setenv(name.c_str(), value.c_str(), 1);
   return drivers::delegate::createDevice(std::move(settings));

@@ -61,6 +61,19 @@ class SupportLibraryTest(CommandTest):
                                               strict=True):
                         np.testing.assert_array_equal(made, expected)
 
+    def testAProcessStartsFromTheLibrarysCache(self):
+        def start(token):
+            return self.json("bench", MODELS / "digits" / "digits.tflite", "--api", "nnapi", "--repeat", "0",
+                             "--device", "inner-cpu", "--cache-dir", self.folder, "--token", token * 32,
+                             env=self.variables)
+
+        first, second, other = start("5a"), start("5a"), start("5b")
+        self.assertIn("support library", first["start"]["reason"])
+        self.assertNotEqual(first["start"]["cache"], "hit")
+        self.assertEqual(second["start"]["cache"], "hit")
+        self.assertNotEqual(other["start"]["cache"], "hit")
+        self.assertEqual({each["outputs_sha256"] for each in (first, second, other)}, {first["outputs_sha256"]})
+
     def testASampleOfNnapisVectorsIsRight(self):
         if not DATA:
             self.skipTest("HEARTH_TEST_DATA is not set.")
