@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,6 +50,15 @@ void orDie(const Status& status) {
 
 double microsecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+// What a process has computed, in microseconds.
+double processorTime(pid_t process) {
+  clockid_t clock = CLOCK_PROCESS_CPUTIME_ID;
+  if (process != 0 && ::clock_getcpuclockid(process, &clock) != 0) std::exit(1);
+  timespec time;
+  if (::clock_gettime(clock, &time) != 0) std::exit(1);
+  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
 }
 
 double median(std::vector<double> values) {
@@ -169,21 +179,34 @@ int main(int argc, char** argv) {
   for (const std::vector<uint8_t>& input : client.inputs) inputs.push_back(input.data());
   for (std::vector<uint8_t>& output : client.outputs) outputs.push_back(output.data());
   std::vector<double> hosted, called;
-  for (int round = 0; round < kRounds; ++round)
-    for (int call = 0; call < 2 * kCalls; ++call) {
+  // Processor time of a call, on the average of a turn.
+  std::vector<double> inClient, inHost, inCall;
+  for (int round = 0; round < kRounds; ++round) {
+    double ours = processorTime(0);
+    const double theirs = processorTime(host);
+    for (int call = 0; call < kCalls; ++call) {
       const Clock::time_point begin = Clock::now();
-      if (call < kCalls) {
-        client.compute();
-        hosted.push_back(microsecondsSince(begin));
-      } else {
-        orDie(graph->compute(inputs, outputs));
-        called.push_back(microsecondsSince(begin));
-      }
+      client.compute();
+      hosted.push_back(microsecondsSince(begin));
     }
+    inClient.push_back((processorTime(0) - ours) / kCalls);
+    inHost.push_back((processorTime(host) - theirs) / kCalls);
+    ours = processorTime(0);
+    for (int call = 0; call < kCalls; ++call) {
+      const Clock::time_point begin = Clock::now();
+      orDie(graph->compute(inputs, outputs));
+      called.push_back(microsecondsSince(begin));
+    }
+    inCall.push_back((processorTime(0) - ours) / kCalls);
+  }
   std::printf("a process that starts: first %.2f ms, with the model there %.2f ms (median of %d)\n",
               first / 1000, median(starts) / 1000, kStarts);
   std::printf("an execution: called directly %.1f us, through the host %.1f us, %.1f us more\n",
               median(called), median(hosted), median(hosted) - median(called));
+  std::printf(
+      "its processor time: called directly %.1f us, through the host %.1f us there and %.1f us in "
+      "the client\n",
+      median(inCall), median(inHost), median(inClient));
   ::kill(host, SIGKILL);
   ::waitpid(host, nullptr, 0);
   std::filesystem::remove_all(folder);
