@@ -246,6 +246,19 @@ TEST(FairShare, IdlenessSavesLittleUp) {
   EXPECT_NEAR(counts[2], 39, 2);
 }
 
+TEST(FairShare, ANewClientOfAUserHasNothingToCatchUpOn) {
+  FairShare share;
+  FairShare::Client old = share.addClient(1);
+  for (int i = 0; i < 100; ++i) old.take(Priority::kMedium).value().end(milliseconds(100));
+  FairShare::Client fresh = share.addClient(1);
+  constexpr milliseconds kCost(5);
+  const std::vector<int> counts = Crowd::count(
+      share, {{&old, Priority::kMedium, kCost}, {&fresh, Priority::kMedium, kCost}}, 100);
+  // The last turn of the old one took as long as twenty of these.
+  EXPECT_NEAR(counts[0], 40, 2);
+  EXPECT_NEAR(counts[1], 60, 2);
+}
+
 // It is not there when the device becomes free, and gets its part all the same.
 TEST(FairShare, AClientWithOneExecutionAtATimeIsServedNext) {
   FairShare share;

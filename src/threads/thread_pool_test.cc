@@ -11,10 +11,12 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <new>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -327,6 +329,23 @@ TEST(ThreadPool, WaitingWorkersUseNoProcessorTime) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
   }
   EXPECT_LT((processTime() - start).count(), 0.3);
+}
+
+// The same on a machine that gives spinning threads no time.
+TEST(ThreadPool, WaitingWorkersSleep) {
+  const auto pool = makePool(4);
+  EXPECT_TRUE(runAtOnce(*pool, 4));
+  const auto sleepers = [] {
+    size_t count = 0;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream file(thread.path() / "stat");
+      std::string stat;
+      std::getline(file, stat);
+      if (stat.find("(hearth-worker) S ") != std::string::npos) ++count;
+    }
+    return count;
+  };
+  EXPECT_TRUE(eventually([&] { return sleepers() == 3; }));
 }
 
 TEST(ThreadPool, DenormalsAreFlushedInTasksOnly) {

@@ -34,6 +34,32 @@ TEST(F32AddTest, EqualsTheReference) {
   }
 }
 
+// With activations that leave out a part of the numbers of the type: 1 is 10 steps, and 6 are 60.
+TEST(ByteBinaryTest, ActivationsEqualTheReference) {
+  const Dimensions whole = {3, 5, 67};
+  for (const OperandType type : {kUint8, OperandType::kTensorQuant8AsymmSigned}) {
+    const int32_t zero = type == kUint8 ? 120 : -8;
+    for (const OperationType operation :
+         {OperationType::kAdd, OperationType::kSub, OperationType::kMul}) {
+      for (const Dimensions& other : std::vector<Dimensions>{whole, {67}, {3, 1, 67}}) {
+        for (const int32_t activation : {1, 2, 3}) {
+          ModelBuilder builder;
+          const uint32_t a = builder.input(type, whole, 0.1f, zero);
+          const uint32_t b = builder.input(type, other, 0.1f, zero);
+          builder.operation(operation, {a, b, builder.scalar(activation)},
+                            {builder.output(type, whole, 0.1f, zero)});
+          EXPECT_EQ(
+              differenceFromReference(
+                  builder.model(), {randomBytes(countOf(whole), 1), randomBytes(countOf(other), 2)},
+                  nullptr, 0.0f),
+              "")
+              << graph::nameOf(operation) << activation;
+        }
+      }
+    }
+  }
+}
+
 // Constant rows that repeat along the first dimensions, short and long, on either side.
 TEST(ConstantRowTest, EqualsTheReference) {
   for (const uint32_t columns : {1u, 2u, 5u, 16u, 67u, 300u}) {

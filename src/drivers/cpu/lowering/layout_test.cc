@@ -37,6 +37,22 @@ TEST(TransposeTest, EqualsTheReference) {
   }
 }
 
+TEST(TransposeTest, OfEachSizeOfElementsIsOnXnnpack) {
+  for (const OperandType type :
+       {OperandType::kTensorFloat16, OperandType::kTensorFloat32, OperandType::kTensorInt64}) {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(type, {4, 5, 6});
+    const uint32_t order =
+        builder.constant(OperandType::kTensorInt32, {3}, std::vector<int32_t>{2, 0, 1});
+    builder.operation(OperationType::kTranspose, {input, order}, {builder.output(type, {6, 4, 5})});
+    // Small floats of each type, whatever the bytes.
+    Bytes bytes = randomBytes(4 * 5 * 6 * graph::elementSize(type), 1);
+    for (uint8_t& byte : bytes) byte &= 0x3b;
+    EXPECT_EQ(differenceFromReference(builder.model(), {bytes}, "xnnpack", 0.0f), "")
+        << graph::nameOf(type);
+  }
+}
+
 // Slices of neighbouring bytes, of rows at one distance, and what the shared kernel copies.
 TEST(SliceTest, EqualsTheReference) {
   struct Case {
