@@ -238,6 +238,8 @@ class InterpreterTest(unittest.TestCase):
                 (lambda: Interpreter(model_content="TFL3"), TypeError, "It needs bytes"),
                 (lambda: InterpreterWithCustomOps(["NoSuchRegisterer"], model_path=DIGITS), ValueError,
                  "Looking up symbol 'NoSuchRegisterer' failed"),
+                (lambda: InterpreterWithCustomOps(["no_such_module.Registerer"], model_path=DIGITS), ValueError,
+                 "Loading library 'no_such_module.so' failed with error 'no_such_module.so: cannot open shared object"),
                 (lambda: interpreter._get_tensor_details(len(interpreter.get_tensor_details()), 0), ValueError,
                  "Tensor with no shape found."),
                 (lambda: Interpreter(DIGITS, num_threads=0), ValueError, "num_threads should >= 1"),

@@ -250,11 +250,22 @@ class InterpreterWithCustomOps(Interpreter):
 
     def __init__(self, custom_op_registerers=None, **options):
         for registerer in custom_op_registerers or []:
-            if isinstance(registerer, str) and not hasattr(ctypes.CDLL(None), registerer):
+            if isinstance(registerer, str) and "." in registerer:
+                _load_module(registerer.partition(".")[0])
+            elif isinstance(registerer, str) and not hasattr(ctypes.CDLL(None), registerer):
                 raise ValueError(f"Looking up symbol '{registerer}' failed: no library of this process has it.")
             raise ValueError("Hearth cannot call functions that register custom operators with TensorFlow "
                              "Lite: hearth_custom_operator_register() of hearth.h registers them here.")
         super().__init__(**options)
+
+
+def _load_module(name):
+    """Loads the library of a module that has functions which register operators."""
+    library = f"{name}.so"
+    try:
+        ctypes.PyDLL(library)
+    except OSError as error:
+        raise ValueError(f"Loading library '{library}' failed with error '{error}'.") from None
 
 
 class SignatureRunner:
