@@ -166,7 +166,7 @@ JsonAutomaton::State JsonAutomaton::stateOf(std::vector<uint32_t> frames) {
 
 JsonAutomaton::State JsonAutomaton::begin() {
   reached_.clear();
-  pushValue(schema_->root(), frames_[kEndFrame]);
+  pushValue(schema_->root(), Frame());  // the end
   return stateOf(std::exchange(reached_, {}));
 }
 
@@ -198,8 +198,11 @@ bool JsonAutomaton::mayEnd(State state) const {
   });
 }
 
-bool JsonAutomaton::mustEnd(State state) const {
-  return states_[state] == std::vector<uint32_t>{kEndFrame};
+bool JsonAutomaton::mustEnd(State state) {
+  if (!mayEnd(state)) return false;
+  for (unsigned byte = 0; byte < rows_[state].size(); ++byte)
+    if (next(state, static_cast<uint8_t>(byte)) != kWrong) return false;
+  return true;
 }
 
 uint32_t JsonAutomaton::copy(uint32_t frame, const std::vector<Frame>& from,

@@ -34,7 +34,7 @@ class JsonAutomaton {
   }
   // Whether the text may end here, and whether nothing else may come.
   bool mayEnd(State state) const;
-  bool mustEnd(State state) const;
+  bool mustEnd(State state);
 
   // How many states there are. Forgets all but one, whose new number is returned: who walks over
   // many texts calls it now and then.

@@ -31,7 +31,7 @@ class JsonConstraint {
   bool accept(int32_t token);
 
   // Whether the text is whole, and nothing can be added.
-  bool isComplete() const { return automaton_.mustEnd(state_); }
+  bool isComplete() { return automaton_.mustEnd(state_); }
 
  private:
   const std::shared_ptr<const TokenOrder> tokens_;

@@ -152,6 +152,11 @@ TEST(JsonSchemaTest, NumbersAndSpacesComeToAnEnd) {
   EXPECT_EQ(texts.stateBehind("[\n" + std::string(JsonAutomaton::kMaxSpaces + 1, ' ')),
             JsonAutomaton::kWrong);
   EXPECT_EQ(texts.stateBehind("[\n\n"), JsonAutomaton::kWrong);
+  // A number ends by itself where no more digits may come.
+  Texts number(R"({"type": "integer"})");
+  EXPECT_TRUE(number.automaton().mustEnd(number.stateBehind("-0")));
+  EXPECT_TRUE(number.automaton().mustEnd(number.stateBehind(digits)));
+  EXPECT_FALSE(number.automaton().mustEnd(number.stateBehind("1")));
 }
 
 TEST(JsonSchemaTest, WhoeverTakesWhatMayComeGetsToAnEnd) {
