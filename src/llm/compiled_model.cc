@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,9 +32,7 @@ size_t prefillLength(std::string_view key) {
 
 // The dimension of an input of a prefill signature that has an element for each token; nothing for
 // the caches, and inputs that are not known.
-std::optional<size_t> axisOfTokens(const TensorInfo& input) {
-  const std::string& name = input.name;
-  const size_t rank = input.dimensions.size();
+std::optional<size_t> axisOfTokens(const std::string& name, size_t rank) {
   const bool isList =
       name == "tokens" || name == "token_ids" || name == "input_pos" || name == "positions";
   if (isList && rank >= 1) return rank - 1;
@@ -46,15 +45,16 @@ std::optional<size_t> axisOfTokens(const TensorInfo& input) {
 Result<std::shared_ptr<const CompiledModel>> CompiledModel::create(Model model,
                                                                    const CompileOptions& options) {
   std::shared_ptr<CompiledModel> compiled(new CompiledModel(std::move(model)));
-  HEARTH_TRY(returned([&] { return compiled->compile(options); }));
+  HEARTH_TRY(returned([&] { return compiled->compile(options, Prefills::kAtOnce); }));
   return compiled;
 }
 
 Result<std::shared_ptr<const CompiledModel>> CompiledModel::create(const ModelFile& file,
-                                                                   const CompileOptions& options) {
+                                                                   const CompileOptions& options,
+                                                                   Prefills prefills) {
   return returned([&]() -> Result<std::shared_ptr<const CompiledModel>> {
     std::shared_ptr<CompiledModel> compiled(new CompiledModel(Model(file.path, file.part)));
-    HEARTH_TRY(compiled->compile(options));
+    HEARTH_TRY(compiled->compile(options, prefills));
     for (const std::string& part : file.embedders) {
       const Model embedder(file.path, part);
       for (Compilation& signature : embedder.compileSignatures(embedder.signatureKeys(), options))
@@ -64,21 +64,26 @@ Result<std::shared_ptr<const CompiledModel>> CompiledModel::create(const ModelFi
   });
 }
 
-Status CompiledModel::compile(const CompileOptions& options) {
-  std::map<size_t, std::string> prefills;
+Status CompiledModel::compile(const CompileOptions& options, Prefills prefills) {
+  std::map<size_t, std::string> found;
   std::vector<size_t> lengths;
   bool hasDecode = false;
   for (const std::string& key : model_.signatureKeys()) {
     hasDecode = hasDecode || key == "decode";
     const size_t length = prefillLength(key);
-    if (length > 1 && prefills.emplace(length, key).second) lengths.push_back(length);
+    if (length > 1 && found.emplace(length, key).second) lengths.push_back(length);
   }
   if (!hasDecode)
     return fail(ErrorCode::kUnsupported,
                 "The model has no signature decode, as language models have.");
   std::vector<std::string> keys = {"decode"};
-  for (const size_t length : usefulLengths(std::move(lengths))) keys.push_back(prefills[length]);
-  if (!prefills.empty()) shortestPrefill_ = prefills.begin()->second;
+  for (const size_t length : usefulLengths(std::move(lengths))) {
+    if (prefills == Prefills::kAtOnce)
+      keys.push_back(found[length]);
+    else
+      later_.emplace(length, found[length]);
+  }
+  if (!found.empty()) shortestPrefill_ = found.begin()->second;
   // A token then changes few pages of the caches, and sessions share those of a stored prefix.
   options_ = options;
   options_.kvLayout = HEARTH_KV_BY_TOKEN;
@@ -86,28 +91,56 @@ Status CompiledModel::compile(const CompileOptions& options) {
   return {};
 }
 
-const Compilation* CompiledModel::shorterPrefill(size_t length) const {
-  const std::lock_guard lock(mutex_);
-  const auto [found, isNew] = shorter_.try_emplace(length);
-  std::optional<Compilation>& compilation = found->second;
-  // Embeddings would have to come from a shorter signature, too.
-  if (isNew && signatures_.size() > 1 && embedders_.empty()) {
-    const Status compiled = returned([&]() -> Status {
-      CompileOptions options = options_;
-      options.signature = shortestPrefill_;
-      for (const TensorInfo& input : signatures_[1].inputs()) {
-        const std::optional<size_t> axis = axisOfTokens(input);
-        if (!axis) continue;
-        options.shapes[input.name] = input.dimensions;
-        options.shapes[input.name][*axis] = static_cast<uint32_t>(length);
-      }
-      compilation = model_.compile(options);
-      return {};
-    });
-    if (!compiled)
-      base::logDebug("{} is not used for {} tokens: {}", shortestPrefill_, length,
-                     compiled.error().toString());
+std::vector<size_t> CompiledModel::laterLengths() const {
+  std::vector<size_t> lengths;
+  for (const auto& [length, key] : later_) lengths.push_back(length);
+  return lengths;
+}
+
+// The shapes of the shortest signature's inputs with so many tokens. False where they are not
+// known.
+bool CompiledModel::addShapes(size_t length, CompileOptions* options) const {
+  options->signature = shortestPrefill_;
+  const auto add = [&](const std::string& name, std::vector<uint32_t> shape) {
+    const std::optional<size_t> axis = axisOfTokens(name, shape.size());
+    if (!axis) return;
+    shape[*axis] = static_cast<uint32_t>(length);
+    options->shapes[name] = std::move(shape);
+  };
+  if (signatures_.size() > 1) {
+    for (const TensorInfo& input : signatures_[1].inputs()) add(input.name, input.dimensions);
+    return true;
   }
+  const std::vector<std::string> keys = model_.signatureKeys();
+  const auto place = std::ranges::find(keys, shortestPrefill_);
+  if (shortestPrefill_.empty() || place == keys.end()) return false;
+  // Written by the library.
+  const auto description =
+      nlohmann::json::parse(model_.describeSignature(static_cast<size_t>(place - keys.begin())));
+  for (const auto& input : description["inputs"])
+    if (input["shape"].is_array())
+      add(input["name"].get<std::string>(), input["shape"].get<std::vector<uint32_t>>());
+  return true;
+}
+
+const Compilation* CompiledModel::prefill(size_t length) const {
+  const std::lock_guard lock(mutex_);
+  const auto [found, isNew] = prefills_.try_emplace(length);
+  std::optional<Compilation>& compilation = found->second;
+  if (!isNew) return compilation ? &*compilation : nullptr;
+  const Status compiled = returned([&]() -> Status {
+    CompileOptions options = options_;
+    if (const auto later = later_.find(length); later != later_.end())
+      options.signature = later->second;
+    // Embeddings would have to come from a shorter signature, too.
+    else if (!embedders_.empty() || !addShapes(length, &options))
+      return {};
+    compilation = model_.compile(options);
+    return {};
+  });
+  if (!compiled)
+    base::logDebug("{} is not used for {} tokens: {}", shortestPrefill_, length,
+                   compiled.error().toString());
   return compilation ? &*compilation : nullptr;
 }
 

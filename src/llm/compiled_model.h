@@ -15,6 +15,12 @@
 
 namespace hearth::llm {
 
+// When signatures `prefill…` are compiled.
+enum class Prefills {
+  kAtOnce,
+  kWhenNeeded,  // who finds a prompt computed needs none of them
+};
+
 // A language model whose signatures are ready to run: `decode` and those of `prefill…` that are
 // worth having. All sessions of a process share it. Thread-safe.
 class CompiledModel {
@@ -26,28 +32,34 @@ class CompiledModel {
 
   // Opens the parts of a file that compute. Errors: those of opening it, too.
   static Result<std::shared_ptr<const CompiledModel>> create(const ModelFile& file,
-                                                             const CompileOptions& options);
+                                                             const CompileOptions& options,
+                                                             Prefills prefills = Prefills::kAtOnce);
 
-  // `decode` is the first; the others begin with the shortest.
+  // Those that are compiled at once. `decode` is the first; the others begin with the shortest.
   const std::vector<Compilation>& signatures() const { return signatures_; }
-  // The shortest signature `prefill…` for `length` tokens, fewer than it has, in their place: with
-  // the same packed weights, and compiled at the first call. Null where its operations do not
-  // follow such a change, or its inputs are not known.
-  const Compilation* shorterPrefill(size_t length) const;
+  // The tokens of the signatures `prefill…` that are compiled when they are needed, as their names
+  // say; ascending.
+  std::vector<size_t> laterLengths() const;
+  // The signature `prefill…` for `length` tokens, compiled at the first call: one of these, or the
+  // shortest one for fewer tokens than it has, with the same packed weights. Null where it cannot
+  // be compiled, its operations do not follow such a change, or its inputs are not known.
+  const Compilation* prefill(size_t length) const;
   // All signatures of the parts that make embeddings of tokens.
   const std::vector<Compilation>& embedders() const { return embedders_; }
 
  private:
   explicit CompiledModel(Model model) : model_(std::move(model)) {}
-  Status compile(const CompileOptions& options);
+  Status compile(const CompileOptions& options, Prefills prefills);
+  bool addShapes(size_t length, CompileOptions* options) const;
 
   Model model_;
-  CompileOptions options_;       // of all signatures
-  std::string shortestPrefill_;  // empty: there is none
+  CompileOptions options_;               // of all signatures
+  std::map<size_t, std::string> later_;  // keys of signatures by their tokens
+  std::string shortestPrefill_;          // empty: there is none
   std::vector<Compilation> signatures_;
   std::vector<Compilation> embedders_;
   mutable std::mutex mutex_;
-  mutable std::map<size_t, std::optional<Compilation>> shorter_;  // by length; guarded by mutex_
+  mutable std::map<size_t, std::optional<Compilation>> prefills_;  // by length; guarded by mutex_
 };
 
 }  // namespace hearth::llm

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -251,6 +252,7 @@ Status Session::prepare(size_t context) {
     if (length != 1) lengths_.push_back(length);
     signatures_[length] = std::move(signature);
   }
+  std::ranges::copy(model_->laterLengths(), std::back_inserter(lengths_));
   std::ranges::sort(lengths_);
   const std::vector<size_t> shorter = shorterLengths(lengths_);
   lengths_.insert(lengths_.begin(), shorter.begin(), shorter.end());
@@ -396,8 +398,10 @@ Status Session::compute(size_t begin, size_t count, size_t length, const StepLim
 
 bool Session::hasLength(size_t length) {
   if (signatures_.contains(length)) return true;
-  const Compilation* const compilation = model_->shorterPrefill(length);
+  const Compilation* const compilation = model_->prefill(length);
   if (compilation == nullptr) return false;
+  // What prefixes are kept with says nothing of other devices.
+  if (prefixes_ != nullptr && compilation->device() != kKeptDevice) return false;
   const Status added = returned([&]() -> Status {
     auto signature = std::make_unique<Signature>(*compilation, model_->embedders());
     const float* const before = logits_.data();

@@ -142,6 +142,31 @@ TEST_F(SessionTest, FewTokensArePrefilledByAShortSignature) {
   EXPECT_GT(similarity(prefilled, logits()), 0.99);
 }
 
+TEST_F(SessionTest, SignaturesThatAreCompiledLaterGiveTheSame) {
+  CompileOptions options;
+  options.threads = 2;
+  options.cache = HEARTH_CACHE_OFF;
+  const auto model = CompiledModel::create(*file_, options, Prefills::kWhenNeeded);
+  ASSERT_TRUE(model) << model.error().toString();
+  ASSERT_EQ((*model)->signatures().size(), 1u) << "decode";
+  EXPECT_EQ((*model)->laterLengths(), std::vector<size_t>{128});
+  const auto later = Session::create(*model, session_->context());
+  ASSERT_TRUE(later) << later.error().toString();
+  EXPECT_EQ((*later)->context(), session_->context());
+  // 128 tokens, 32 and some that are decoded.
+  std::vector<int32_t> tokens = encode("The Eiffel Tower stands in the city of Paris.");
+  while (tokens.size() < 163) tokens.push_back(tokens[tokens.size() % 11]);
+  tokens.resize(163);
+  const uint64_t prefilled = session_->counts().prefilled;
+  ASSERT_TRUE(session_->append(tokens));
+  ASSERT_TRUE((*later)->append(tokens));
+  const auto found = (*later)->logits();
+  ASSERT_TRUE(found) << found.error().toString();
+  EXPECT_EQ(std::vector<float>(found->begin(), found->end()), logits());
+  EXPECT_GT((*later)->counts().prefilled, 128u);
+  EXPECT_EQ((*later)->counts().prefilled, session_->counts().prefilled - prefilled);
+}
+
 TEST_F(SessionTest, WhatATextBeginsWithIsNotComputedAgain) {
   const std::vector<int32_t> tokens = encode("<|im_start|>one two three four");
   ASSERT_TRUE(session_->append(tokens));

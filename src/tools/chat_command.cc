@@ -131,7 +131,7 @@ Outcome<void> chatCommand(const LanguageOptions& options) {
     HEARTH_ASSIGN(llm::TemplateValue tools, llm::toolsOfJson(json));
     HEARTH_ASSIGN(prompt, prompt.withTools(std::move(tools)));
   }
-  Chat chat(options, session.get(), std::move(prompt));
+  Chat chat(options, session, std::move(prompt));
   if (options.system) chat.addSystem(std::move(system));
   if (options.prompt) return chat.answer(std::move(message), [] { return false; });
   return talk(&chat);

@@ -6,12 +6,16 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/immortal.h"
 #include "base/process_memory.h"
 #include "llm/chat_prompt.h"
 #include "llm/prefix_opening.h"
 
 namespace hearth::tools {
 namespace {
+
+// Never taken apart.
+constinit base::Immortal<std::vector<std::unique_ptr<LanguageSession>>> openSessions;
 
 hearth_cache_policy policyOf(const std::string& mode) {
   if (mode == "off") return HEARTH_CACHE_OFF;
@@ -37,11 +41,11 @@ const char* endingName(llm::Ending ending) {
 
 }  // namespace
 
-Outcome<std::unique_ptr<LanguageSession>> LanguageSession::open(const LanguageOptions& options,
-                                                                Watchdog* watchdog) {
+Outcome<LanguageSession*> LanguageSession::open(const LanguageOptions& options,
+                                                Watchdog* watchdog) {
   std::unique_ptr<LanguageSession> session(new LanguageSession(options, watchdog));
   HEARTH_TRY(session->prepare());
-  return session;
+  return openSessions.get().emplace_back(std::move(session)).get();
 }
 
 Outcome<void> LanguageSession::prepare() {
@@ -61,7 +65,10 @@ Outcome<void> LanguageSession::prepare() {
   if (options_.prefixStore != "off") {
     HEARTH_ASSIGN(identity_, llm::ModelIdentity::of(options_.model));
   }
-  HEARTH_ASSIGN(auto compiled, llm::CompiledModel::create(file_, compile_));
+  // Of a marked beginning that the store has, nothing is computed.
+  const bool isMarked = options_.system || options_.prefix || options_.prefixStore == "all";
+  const auto prefills = identity_ && isMarked ? llm::Prefills::kWhenNeeded : llm::Prefills::kAtOnce;
+  HEARTH_ASSIGN(auto compiled, llm::CompiledModel::create(file_, compile_, prefills));
   HEARTH_ASSIGN(session_, llm::Session::create(std::move(compiled), context));
   sampler_ = std::make_unique<llm::Sampler>(llm::samplerOptions(
       file_.metadata,
@@ -148,19 +155,17 @@ Outcome<size_t> LanguageSession::keep(const std::vector<int32_t>& tokens) {
 }
 
 void LanguageSession::showStats(const Answer& answer) const {
-  const base::ProcessMemory memory = base::readProcessMemory();
   std::cerr << base::formatText(
       "ready after {:.2f} s; prompt of {} tokens, {} of them known, {} stored; first token after "
       "{:.2f} s; {} tokens, {:.1f} a second; memory {} MiB at most, {} MiB of it private\n",
       readyMs_ / 1000, answer.promptTokens, answer.reusedTokens, answer.storedTokens,
       answer.result.firstTokenMs / 1000, answer.result.tokens, answer.tokensPerSecond,
-      memory.peakRssKib >> 10, memory.anonymousRssKib >> 10);
+      base::readPeakRssKib() >> 10, base::readAnonymousRssKib() >> 10);
   if (!prefixProblem_.empty())
     std::cerr << base::formatText("no stored prefix is used: {}\n", prefixProblem_);
 }
 
 nlohmann::ordered_json LanguageSession::toJson(const Answer& answer) const {
-  const base::ProcessMemory memory = base::readProcessMemory();
   const auto numberOrNull = [](double number) {
     return number > 0 ? nlohmann::ordered_json(number) : nlohmann::ordered_json(nullptr);
   };
@@ -175,8 +180,8 @@ nlohmann::ordered_json LanguageSession::toJson(const Answer& answer) const {
           {"first_token_ms", answer.result.firstTokenMs},
           {"prefill_tokens_per_second", numberOrNull(answer.prefillTokensPerSecond)},
           {"tokens_per_second", numberOrNull(answer.tokensPerSecond)},
-          {"peak_rss_kib", memory.peakRssKib},
-          {"anonymous_rss_kib", memory.anonymousRssKib}};
+          {"peak_rss_kib", base::readPeakRssKib()},
+          {"anonymous_rss_kib", base::readAnonymousRssKib()}};
 }
 
 }  // namespace hearth::tools
