@@ -166,14 +166,6 @@ xnn_status setupOperator(const Creation& c, xnn_operator_t op, void* workspace,
   }
 }
 
-// Whether the last tile of rows may have one row, in the family of kernels that computes it wrongly
-// on some CPUs: indirect GEMM over more than 64 input channels.
-bool mayEndInOneRow(const Convolution& g) {
-  const size_t pixels = g.outputHeight * g.outputWidth;
-  const bool isIndirect = g.kernelHeight * g.kernelWidth > 1 || g.strideHeight * g.strideWidth > 1;
-  return isIndirect && g.groupInputChannels > 64 && pixels > 16 && pixels % 16 == 1;
-}
-
 // Whether each window can be gathered into one row, which makes a convolution over single pixels:
 // XNNPACK has fewer steps, but more memory is written and read.
 bool canGatherWindows(OperandType type, const Convolution& g) {
@@ -401,7 +393,7 @@ Result<std::shared_ptr<const Creation>> creationOf(
   static_cast<LayerArithmetic&>(c) =
       LayerArithmetic::of(input, filter, output, scales, g.activation);
   c.weights = builder->weights();
-  c.guardOneRowTail = traits.guardInt8OneRowTail;
+  c.guardOneRowTail = traits.guardInt8OneRowTail && mayEndInOneRow(g);
   c.source = builder->read(g.input);
   if (addition) {
     c.addend = builder->read(addition->addend);
@@ -434,6 +426,15 @@ size_t pointerTableBytes(const Convolution& g) {
 constexpr size_t kMostTableBytes = size_t{1} << 20;
 
 }  // namespace
+
+bool mayEndInOneRow(const Convolution& g) {
+  constexpr size_t kTileRows = 16;
+  const size_t pixels = g.outputHeight * g.outputWidth;
+  const bool isIndirect = g.kernelHeight * g.kernelWidth > 1 ||
+                          g.strideHeight * g.strideWidth > 1 ||
+                          g.top + g.bottom + g.left + g.right > 0;
+  return isIndirect && g.groupInputChannels > 64 && pixels > kTileRows && pixels % kTileRows == 1;
+}
 
 // Offers the layer to the kernels, the fastest first: each add…() takes it or returns false, and
 // says where it is declared what it takes. XNNPACK's kernel comes last.
@@ -489,7 +490,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   }
   HEARTH_ASSIGN(const std::shared_ptr<const Creation> first,
                 creationOf(builder, g, placeOf(isWindowed), isWindowed, traits, addition));
-  if (traits.guardInt8OneRowTail)
+  if (traits.guardInt8OneRowTail && mayEndInOneRow(g))
     builder->reserveWriteSlack(first->destination, g.groups * g.groupOutputChannels);
   CreateKernel create = onXnnpack(first, windows(isWindowed));
   CreateKernel createOther;

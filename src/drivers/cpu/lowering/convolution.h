@@ -10,4 +10,10 @@ namespace hearth::cpu {
 // Adds the nodes; false for types or constants that no kernel here takes.
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution);
 
+// Whether the last tile of rows may have one row, in the family of XNNPACK's 8-bit kernels that
+// computes it wrongly on some CPUs: indirect GEMM over more than 64 input channels. With
+// KernelTraits::guardInt8OneRowTail such a convolution needs a row of memory behind its output, and
+// where that is the client's memory, the output is copied.
+bool mayEndInOneRow(const Convolution& convolution);
+
 }  // namespace hearth::cpu

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions with windows, groups and zero points that few models have give what the reference
 // kernels give.
+#include "drivers/cpu/lowering/convolution.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -110,6 +112,29 @@ TEST(FilterZeroPointTest, LayersOfInt8EqualTheReference) {
           "");
     }
   }
+}
+
+// 7 x 7 pixels are three tiles of 16 rows and one row.
+TEST(LastTileTest, OnlyIndirectProductsOfManyChannelsMayEndInOneRow) {
+  Convolution g;
+  g.kernelHeight = g.kernelWidth = 3;
+  g.groupInputChannels = 80;
+  g.outputHeight = g.outputWidth = 7;
+  EXPECT_TRUE(mayEndInOneRow(g));
+  Convolution other = g;
+  other.groupInputChannels = 64;
+  EXPECT_FALSE(mayEndInOneRow(other));
+  other = g;
+  other.outputWidth = 8;
+  EXPECT_FALSE(mayEndInOneRow(other));
+  other = g;
+  other.kernelHeight = other.kernelWidth = 1;
+  EXPECT_FALSE(mayEndInOneRow(other));
+  other.left = 1;
+  EXPECT_TRUE(mayEndInOneRow(other));
+  other.left = 0;
+  other.strideWidth = 2;
+  EXPECT_TRUE(mayEndInOneRow(other));
 }
 
 }  // namespace

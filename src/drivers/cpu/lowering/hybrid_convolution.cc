@@ -9,6 +9,7 @@
 #include "drivers/cpu/kernels/qd8_layer.h"
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/lowering/channel_split.h"
+#include "drivers/cpu/lowering/convolution.h"
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/hybrid_depthwise.h"
@@ -145,7 +146,7 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   c.floats = ops::activationRange(g.activation);
   c.weights = builder->weights();
   HEARTH_ASSIGN(const KernelTraits traits, builder->traits());
-  c.guardOneRowTail = traits.guardInt8OneRowTail;
+  c.guardOneRowTail = traits.guardInt8OneRowTail && mayEndInOneRow(g);
   c.source = quantizeRows(builder, g.input, g.batch,
                           g.inputHeight * g.inputWidth * g.groups * g.groupInputChannels);
   c.destination = builder->write(g.output);
