@@ -8,6 +8,7 @@
 #include "base/vector_dispatch.h"
 #include "ops/byte_vectors.h"
 #include "ops/short_copy.h"
+#include "ops/word_vectors.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::ops {
@@ -141,38 +142,74 @@ void copyReversed(const std::vector<CopyDimension>& loops, const uint8_t* source
 constexpr int64_t kWide = 64;
 constexpr int64_t kNarrow = sizeof(ByteVector);
 
-// Whether the last two loops transpose bytes and are large enough for tiles.
-bool isByteTransposition(size_t block, const std::vector<CopyDimension>& loops) {
+// The same in words: tiles are squares, whose rows are a cache line.
+constexpr int64_t kWord = sizeof(uint32_t);
+constexpr int64_t kWordTile = 16;
+
+// Whether the last two loops transpose blocks of one byte or word and are large enough for tiles.
+bool isTransposition(size_t block, const std::vector<CopyDimension>& loops) {
   const CopyDimension& outer = loops[loops.size() - 2];
   const CopyDimension& inner = loops.back();
-  return block == 1 && outer.sourceStride == 1 && inner.targetStride == 1 &&
-         outer.size >= kNarrow && inner.size >= kWide;
+  const auto step = static_cast<int64_t>(block);
+  if (outer.sourceStride != step || inner.targetStride != step) return false;
+  if (block == 1) return outer.size >= kNarrow && inner.size >= kWide;
+  return step == kWord && outer.size >= kWordTile && inner.size >= kWordTile;
 }
 
-// The sizes are multiples of kNarrow (outer) and kWide (inner).
-HEARTH_INLINE inline void transposeTiles(const CopyDimension& outer, const CopyDimension& inner,
-                                         const uint8_t* source, uint8_t* target) {
-  for (int64_t j = 0; j < inner.size; j += kWide) {
-    for (int64_t i = 0; i < outer.size; i += kNarrow) {
-      uint8_t rows[kNarrow][kWide];
-      for (int64_t part = 0; part < kWide; part += kNarrow)
-        transposeSquare(source + i + (j + part) * inner.sourceStride, inner.sourceStride,
-                        &rows[0][part], kWide);
-      for (int64_t row = 0; row < kNarrow; ++row)
-        std::memcpy(target + (i + row) * outer.targetStride + j, rows[row], kWide);
+// Bytes; the sizes are multiples of kNarrow (outer) and kWide (inner).
+struct ByteTiles {
+  static constexpr int64_t kOuter = kNarrow;
+  static constexpr int64_t kInner = kWide;
+  HEARTH_INLINE static void transpose(const CopyDimension& outer, const CopyDimension& inner,
+                                      const uint8_t* source, uint8_t* target) {
+    for (int64_t j = 0; j < inner.size; j += kWide) {
+      for (int64_t i = 0; i < outer.size; i += kNarrow) {
+        uint8_t rows[kNarrow][kWide];
+        for (int64_t part = 0; part < kWide; part += kNarrow)
+          transposeSquare(source + i + (j + part) * inner.sourceStride, inner.sourceStride,
+                          &rows[0][part], kWide);
+        for (int64_t row = 0; row < kNarrow; ++row)
+          std::memcpy(target + (i + row) * outer.targetStride + j, rows[row], kWide);
+      }
     }
   }
-}
+};
 
-void copyTransposedBytes(const std::vector<CopyDimension>& loops, const uint8_t* source,
-                         uint8_t* target) {
+// Words; the sizes are multiples of kWordTile.
+struct WordTiles {
+  static constexpr int64_t kOuter = kWordTile;
+  static constexpr int64_t kInner = kWordTile;
+  HEARTH_INLINE static void transpose(const CopyDimension& outer, const CopyDimension& inner,
+                                      const uint8_t* source, uint8_t* target) {
+    // The rows written lie in pages of their own, and processors do not fetch their lines ahead.
+    constexpr int64_t kAhead = 2 * kWordTile * kWord;
+    constexpr int64_t kSide = 4;
+    for (int64_t i = 0; i < outer.size; i += kWordTile) {
+      for (int64_t j = 0; j < inner.size; j += kWordTile) {
+        const uint8_t* const from = source + i * kWord + j * inner.sourceStride;
+        uint8_t* const to = target + i * outer.targetStride + j * kWord;
+        for (int64_t row = 0; row < kWordTile; ++row)
+          __builtin_prefetch(to + row * outer.targetStride + kAhead, 1);
+        for (int64_t row = 0; row < kWordTile; row += kSide)
+          for (int64_t word = 0; word < kWordTile; word += kSide)
+            transposeWords(from + row * kWord + word * inner.sourceStride, inner.sourceStride,
+                           to + row * outer.targetStride + word * kWord, outer.targetStride);
+      }
+    }
+  }
+};
+
+template <typename Tiles, size_t kBlock>
+void copyTransposed(FixedBlock<kBlock> block, const std::vector<CopyDimension>& loops,
+                    const uint8_t* source, uint8_t* target) {
+  constexpr auto kStep = static_cast<int64_t>(kBlock);
   const size_t plane = loops.size() - 2;
   const CopyDimension outer = loops[plane];
   const CopyDimension inner = loops[plane + 1];
   CopyDimension wholeOuter = outer;
   CopyDimension wholeInner = inner;
-  wholeOuter.size -= outer.size % kNarrow;
-  wholeInner.size -= inner.size % kWide;
+  wholeOuter.size -= outer.size % Tiles::kOuter;
+  wholeInner.size -= inner.size % Tiles::kInner;
   CopyDimension restOuter = outer;
   CopyDimension restInner = inner;
   restOuter.size -= wholeOuter.size;
@@ -181,10 +218,10 @@ void copyTransposedBytes(const std::vector<CopyDimension>& loops, const uint8_t*
     const uint8_t* read = source + from;
     uint8_t* write = target + to;
     base::onWidestVectors(
-        [=]() HEARTH_INLINE { transposeTiles(wholeOuter, wholeInner, read, write); });
-    copyPlane(FixedBlock<1>{}, wholeOuter, restInner, read + wholeInner.size * inner.sourceStride,
-              write + wholeInner.size);
-    copyPlane(FixedBlock<1>{}, restOuter, inner, read + wholeOuter.size,
+        [=]() HEARTH_INLINE { Tiles::transpose(wholeOuter, wholeInner, read, write); });
+    copyPlane(block, wholeOuter, restInner, read + wholeInner.size * inner.sourceStride,
+              write + wholeInner.size * kStep);
+    copyPlane(block, restOuter, inner, read + wholeOuter.size * kStep,
               write + wholeOuter.size * outer.targetStride);
   });
 }
@@ -208,7 +245,10 @@ void copyBlocks(size_t block, const std::vector<CopyDimension>& loops, bool tile
   const CopyDimension& last = loops.back();
   const auto step = static_cast<int64_t>(block);
   const bool isReversed = !tiled && last.sourceStride == -step && last.targetStride == step;
-  if (tiled && isByteTransposition(block, loops)) return copyTransposedBytes(loops, source, target);
+  if (tiled && isTransposition(block, loops)) {
+    if (block == 1) return copyTransposed<ByteTiles>(FixedBlock<1>{}, loops, source, target);
+    return copyTransposed<WordTiles>(FixedBlock<kWord>{}, loops, source, target);
+  }
   const auto copy = [&]<size_t kBlock>(FixedBlock<kBlock> fixed) {
     if (isReversed) return copyReversed<kBlock>(loops, source, target);
     copyLoops(fixed, loops, tiled, source, target);

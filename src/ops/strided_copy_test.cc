@@ -91,6 +91,20 @@ TEST(StridedCopyTest, TransposesBytes) {
     }
 }
 
+TEST(StridedCopyTest, TransposesWords) {
+  for (const int64_t rows : {15, 16, 17, 33, 64, 700})
+    for (const int64_t columns : {15, 16, 17, 31, 32, 64}) {
+      const auto size = static_cast<size_t>(2 * rows * columns);
+      expectCopied<uint32_t>(
+          {{2, rows * columns, rows * columns}, {columns, 1, rows}, {rows, columns, 1}}, size, 0,
+          size);
+      // A part of wider rows.
+      expectCopied<uint32_t>({{columns, 1, rows + 3}, {rows, columns + 5, 1}},
+                             static_cast<size_t>(rows * (columns + 5)), 0,
+                             static_cast<size_t>(columns * (rows + 3)));
+    }
+}
+
 template <typename T>
 void checkReversedRows() {
   for (const int64_t size : {1, 2, 7, 15, 16, 17, 64, 65, 200}) {
