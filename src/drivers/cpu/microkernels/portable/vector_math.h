@@ -4,6 +4,7 @@
 // last place.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -78,6 +79,17 @@ HEARTH_INLINE inline float expLessOneVector(float x) {
   return value * scale + (scale - 1.0f);
 }
 
+// The lesser of a number that is not negative and `limit`; `limit` for NaN. It compares integers:
+// where floats are compared, compilers may compute what follows for each outcome by itself, under
+// masks.
+HEARTH_INLINE inline float atMost(float x, float limit) {
+  return std::bit_cast<float>(std::min(std::bit_cast<uint32_t>(x), std::bit_cast<uint32_t>(limit)));
+}
+// The number, or 0 if it is negative.
+HEARTH_INLINE inline float atLeastZero(float x) {
+  return std::bit_cast<float>(std::max(std::bit_cast<int32_t>(x), 0));
+}
+
 // -1, 0 or 1; NaN for NaN.
 HEARTH_INLINE inline float signVector(float x) {
   const float positive = x > 0.0f ? 1.0f : x;
@@ -88,15 +100,12 @@ HEARTH_INLINE inline float signVector(float x) {
 // The hyperbolic tangent, by a fitted quotient of polynomials; its magnitude never exceeds 1.
 HEARTH_INLINE inline float tanhVector(float x) {
   constexpr float kFar = 10.0f;  // the quotient is clearly above 1 there
-  const float raised = x < -kFar ? -kFar : x;
-  const float bounded = raised > kFar ? kFar : raised;
-  const float square = bounded * bounded;
+  const float square = atMost(x * x, kFar * kFar);
   const float value =
-      bounded *
-      polynomial(square, 1.0f, 0.133778706f, 3.49183916e-3f, 2.05472825e-5f, 1.32687275e-8f) /
+      x * polynomial(square, 1.0f, 0.133778706f, 3.49183916e-3f, 2.05472825e-5f, 1.32687275e-8f) /
       polynomial(square, 1.0f, 0.467111856f, 2.58627255e-2f, 3.27949965e-4f, 7.74145633e-7f);
-  const float most = value > 1.0f ? 1.0f : value;
-  return most < -1.0f ? -1.0f : most;
+  // In this order NaN passes through.
+  return std::max(std::min(value, 1.0f), -1.0f);
 }
 
 // x times a cumulative function: x (1 / 2 + quotient(x^2) x) on [-far, far], and its limits, 0 or
@@ -104,11 +113,9 @@ HEARTH_INLINE inline float tanhVector(float x) {
 // units in the last place where that is more.
 template <typename Quotient>
 HEARTH_INLINE inline float timesCumulative(float x, float far, const Quotient& quotient) {
-  const float raised = x < -far ? -far : x;
-  const float bounded = raised > far ? far : raised;
-  const float part = 0.5f + bounded * quotient(bounded * bounded);
-  // Rounding may make `part` negative, which would change the sign of the result.
-  const float value = x * (part < 0.0f ? 0.0f : part);
+  const float part = 0.5f + x * quotient(atMost(x * x, far * far));
+  // Beyond `far`, `part` is below 0 or above 1; rounding may make it so before.
+  const float value = x * atMost(atLeastZero(part), 1.0f);
   return x < -far ? -0.0f : value;
 }
 
@@ -134,9 +141,7 @@ HEARTH_INLINE inline float geluByTanhVector(float x) {
 
 // x relu6(x + 3) / 6.
 HEARTH_INLINE inline float hardSwishVector(float x) {
-  const float shifted = x + 3.0f;
-  const float raised = shifted < 0.0f ? 0.0f : shifted;
-  return x * (1.0f / 6.0f) * (raised > 6.0f ? 6.0f : raised);
+  return x * (1.0f / 6.0f) * std::min(std::max(x + 3.0f, 0.0f), 6.0f);
 }
 
 // For |x| <= kMostRadians deviations of sines and cosines are below 1e-6. For larger numbers, and
