@@ -121,15 +121,19 @@ TEST_F(DriverLibraryTest, TakenNamesAreRefused) {
 
 TEST(DriverManifest, FieldsAreChecked) {
   EXPECT_TRUE(parseDriverManifest(R"({"name":"a","library":"b","api_version":1,"more":[]})"));
-  for (const char* text : {"", "[]", "null", "{}", R"({"name":"a","library":"b"})",
-                           R"({"name":"a","library":"b","api_version":-1})",
-                           R"({"name":"a","library":"b","api_version":1.5})",
-                           R"({"name":"a","library":"b","api_version":"1"})",
-                           R"({"name":"","library":"b","api_version":1})",
-                           R"({"name":7,"library":"b","api_version":1})",
-                           R"({"name":"a","library":null,"api_version":1})",
-                           R"({"name":"a\u0000b","library":"b","api_version":1})",
-                           R"({"name":"a","library":"b","api_version":1} trailing)"}) {
+  // A host that runs already says its version itself.
+  EXPECT_TRUE(parseDriverManifest(R"({"name":"a","socket":"b"})"));
+  for (const char* text :
+       {"", "[]", "null", "{}", R"({"name":"a","library":"b"})", R"({"name":"a","host":"b"})",
+        R"({"name":"a","socket":"b","api_version":"1"})",
+        R"({"name":"a","library":"b","api_version":-1})",
+        R"({"name":"a","library":"b","api_version":1.5})",
+        R"({"name":"a","library":"b","api_version":"1"})",
+        R"({"name":"","library":"b","api_version":1})",
+        R"({"name":7,"library":"b","api_version":1})",
+        R"({"name":"a","library":null,"api_version":1})",
+        R"({"name":"a\u0000b","library":"b","api_version":1})",
+        R"({"name":"a","library":"b","api_version":1} trailing)"}) {
     const auto manifest = parseDriverManifest(text);
     ASSERT_FALSE(manifest) << text;
     EXPECT_EQ(manifest.error().code(), ErrorCode::kBadData) << text;

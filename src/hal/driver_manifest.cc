@@ -199,12 +199,14 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
     if (manifest.library.empty())
       return fail(ErrorCode::kBadData, "The manifest of a support library names no \"library\".");
     if (manifest.host.empty()) manifest.host = kHearthHost;
-  } else if (!manifest.delegate) {
-    const auto version = json.find("api_version");
-    if (version == json.end() || !version->is_number_unsigned())
+  } else if (const auto version = json.find("api_version"); version != json.end()) {
+    if (!version->is_number_unsigned())
       return fail(ErrorCode::kBadData,
                   "The field \"api_version\" of a driver manifest is not a whole number.");
     manifest.apiVersion = version->get<uint64_t>();
+  } else if (!manifest.delegate && manifest.socket.empty()) {
+    // A host that runs already says its version itself.
+    return fail(ErrorCode::kBadData, "The field \"api_version\" of a driver manifest is missing.");
   }
   HEARTH_ASSIGN(manifest.needs, needsField(json));
   // The calls that take a path or name would cut it off at a zero byte.
