@@ -43,15 +43,33 @@ class VulkanExecution final : public hal::Execution {
   }
   ~VulkanExecution() override {
     thread_.stop();
+    if (isOnQueue_) static_cast<void>(context_->finish());
     model_->giveContext(std::move(context_));
   }
 
   Result<base::Descriptor> startFenced(std::vector<base::Descriptor> fences,
                                        const base::Deadline& deadline) override {
+    if (isOnQueue_)
+      return fail(ErrorCode::kBadState, "A fenced execution has been started and not finished.");
+    // What the host has is copied by the CPU, when the fences are there; the queue does not know
+    // deadlines.
+    if (isOnGpu() && deadline.isNever()) {
+      auto fence = context_->start(fences);
+      isOnQueue_ = fence.has_value();
+      if (fence || fence.error().code() != ErrorCode::kUnsupported) return fence;
+    }
     return thread_.start(std::move(fences), deadline,
                          [this](const base::Deadline& end) { return compute(end); });
   }
-  hal::ExecutionResult finishFenced() override { return thread_.finish(); }
+  hal::ExecutionResult finishFenced() override {
+    if (!isOnQueue_) return thread_.finish();
+    isOnQueue_ = false;
+    hal::ExecutionResult result;
+    result.outputShapes = shapes_;
+    // Its time is not measured: the queue has waited before.
+    finish(context_->finish(), &result);
+    return result;
+  }
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
     const auto start = std::chrono::steady_clock::now();
@@ -70,17 +88,8 @@ class VulkanExecution final : public hal::Execution {
       result.copiedBytes += plan.tensors[plan.inputs[i]].bytes;
     }
     const auto submitted = std::chrono::steady_clock::now();
-    result.status = context_->run();
-    if (!result.status) {
-      result.outputShapes.clear();
-      return result;
-    }
-    if (context_->hasFault()) {
-      result.outputShapes.clear();
-      result.status = fail(ErrorCode::kBadData,
-                           "An index in an input of the model lies outside of what it indexes.");
-      return result;
-    }
+    finish(context_->run(), &result);
+    if (!result.status) return result;
     const uint64_t onDevice = nanosecondsSince(submitted);
     for (size_t i = 0; i < plan.outputs.size(); ++i) {
       if (!request_.outputs[i].isPresent) continue;
@@ -94,6 +103,23 @@ class VulkanExecution final : public hal::Execution {
   }
 
  private:
+  // Says in the result how a run has ended.
+  void finish(Status run, hal::ExecutionResult* result) const {
+    if (run && context_->hasFault())
+      run = fail(ErrorCode::kBadData,
+                 "An index in an input of the model lies outside of what it indexes.");
+    if (!run) result->outputShapes.clear();
+    result->status = std::move(run);
+  }
+
+  // Whether all arguments that the model uses lie in the memory of the GPU.
+  bool isOnGpu() const {
+    const Plan& plan = model_->plan();
+    for (size_t i = 0; i < plan.inputs.size(); ++i)
+      if (plan.inputs[i] != kNoTensor && arguments_.inputs[i] == nullptr) return false;
+    return std::ranges::none_of(request_.outputs, &ops::RunArgument::isPresent);
+  }
+
   // Whether all outputs have room; otherwise says so in the result.
   bool fitOutputs(hal::ExecutionResult* result) const {
     const Plan& plan = model_->plan();
@@ -114,6 +140,7 @@ class VulkanExecution final : public hal::Execution {
   hal::BoundRequest request_;  // without the arguments on the GPU
   DeviceArguments arguments_;
   hal::OutputShapes shapes_;
+  bool isOnQueue_ = false;  // whether the queue has a run that startFenced() has started
   hal::FencedThread thread_;
 };
 

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 #include "drivers/vulkan/context/buffer.h"
 #include "drivers/vulkan/context/commands.h"
@@ -54,6 +56,13 @@ class RunContext {
 
   // Runs once; it has to be bound. Errors as Commands::run().
   Status run() { return commands_->run(); }
+
+  // Runs once after these sync files, without the CPU: for a context whose arguments all lie in the
+  // memory of the GPU. As Commands::start() and finish().
+  Result<base::Descriptor> start(std::span<const base::Descriptor> files) {
+    return commands_->start(files);
+  }
+  Status finish() { return commands_->finish(); }
 
  private:
   RunContext(std::shared_ptr<Gpu> gpu, Pipelines& pipelines, const Plan& plan,

@@ -62,4 +62,26 @@ Status Commands::run() {
   return gpu_->wait(fence_);
 }
 
+Result<base::Descriptor> Commands::start(std::span<const base::Descriptor> files) {
+  if (!gpu_->facts().hasSyncFiles)
+    return fail(ErrorCode::kUnsupported, "The GPU {} takes no sync files.", gpu_->facts().name);
+  if (syncFiles_ == nullptr) syncFiles_ = std::make_unique<SyncFiles>(gpu_);
+  HEARTH_TRY(syncFiles_->take(files));
+  HEARTH_ASSIGN(const VkSemaphore signal, syncFiles_->signal());
+  HEARTH_TRY(
+      checkResult(gpu_->functions().vkResetFences(gpu_->device(), 1, &fence_), "vkResetFences"));
+  HEARTH_TRY(gpu_->submit(buffer_, fence_, syncFiles_->waits(), signal));
+  auto end = syncFiles_->give();
+  if (!end) {
+    // What is handed over has to end first; the semaphore that it has signalled is of no more use.
+    HEARTH_TRY(gpu_->wait(fence_));
+    syncFiles_.reset();
+  }
+  return end;
+}
+
+Status Commands::finish() {
+  return gpu_->wait(fence_);
+}
+
 }  // namespace hearth::vulkan

@@ -54,6 +54,18 @@ bool hasExtension(const std::vector<VkExtensionProperties>& extensions, const ch
   });
 }
 
+// The name of an extension does not say which kinds of descriptors it takes.
+bool takesSyncFiles(VkPhysicalDevice device) {
+  VkPhysicalDeviceExternalSemaphoreInfo asked{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO};
+  asked.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT;
+  VkExternalSemaphoreProperties answer{VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
+  vkGetPhysicalDeviceExternalSemaphoreProperties(device, &asked, &answer);
+  constexpr VkExternalSemaphoreFeatureFlags kBoth =
+      VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
+  return (answer.externalSemaphoreFeatures & kBoth) == kBoth;
+}
+
 VKAPI_ATTR VkBool32 VKAPI_CALL passOn(VkDebugUtilsMessageSeverityFlagBitsEXT /*severity*/,
                                       VkDebugUtilsMessageTypeFlagsEXT /*types*/,
                                       const VkDebugUtilsMessengerCallbackDataEXT* message,
@@ -267,9 +279,13 @@ Status Gpu::createDevice() {
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features};
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
-  const char* const wanted[] = {VK_EXT_ROBUSTNESS_2_EXTENSION_NAME};
-  info.enabledExtensionCount = isRobust2 ? 1 : 0;
-  info.ppEnabledExtensionNames = wanted;
+  facts_.hasSyncFiles = hasExtension(extensions, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME) &&
+                        takesSyncFiles(physical_);
+  std::vector<const char*> wanted;
+  if (isRobust2) wanted.push_back(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME);
+  if (facts_.hasSyncFiles) wanted.push_back(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
+  info.enabledExtensionCount = static_cast<uint32_t>(wanted.size());
+  info.ppEnabledExtensionNames = wanted.data();
   if (const VkResult result = vkCreateDevice(physical_, &info, nullptr, &device_);
       result != VK_SUCCESS) {
     device_ = VK_NULL_HANDLE;
@@ -299,7 +315,8 @@ Status Gpu::noteLoss(Status status) {
   return status;
 }
 
-Status Gpu::submit(VkCommandBuffer commands, VkFence fence) {
+Status Gpu::submit(VkCommandBuffer commands, VkFence fence, std::span<const VkSemaphore> waits,
+                   VkSemaphore signal) {
   if (process_ != ::getpid())
     return fail(ErrorCode::kDeadObject,
                 "The GPU was opened by the parent of this process, which has to use it alone.");
@@ -307,6 +324,12 @@ Status Gpu::submit(VkCommandBuffer commands, VkFence fence) {
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   info.commandBufferCount = 1;
   info.pCommandBuffers = &commands;
+  const std::vector<VkPipelineStageFlags> stages(waits.size(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
+  info.waitSemaphoreCount = static_cast<uint32_t>(waits.size());
+  info.pWaitSemaphores = waits.data();
+  info.pWaitDstStageMask = stages.data();
+  info.signalSemaphoreCount = signal == VK_NULL_HANDLE ? 0 : 1;
+  info.pSignalSemaphores = &signal;
   const std::lock_guard lock(queueMutex_);
   return noteLoss(checkResult(functions_.vkQueueSubmit(queue_, 1, &info, fence), "vkQueueSubmit"));
 }

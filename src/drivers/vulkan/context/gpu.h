@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/deadline.h"
@@ -35,6 +36,7 @@ struct GpuFacts {
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   bool has8BitStorage = false;
   bool has16BitStorage = false;
+  bool hasSyncFiles = false;    // whether semaphores take and give sync files of the kernel
   uint64_t maxBufferRange = 0;  // bytes of one tensor
   uint64_t maxAllocation = 0;   // bytes of one piece of memory
   uint64_t rangeAlignment = 1;  // of the place of a tensor in a buffer
@@ -71,15 +73,18 @@ class Gpu {
   // The functions of the device. Tests put others in their place, before any other thread has it.
   const VolkDeviceTable& functions() const { return functions_; }
   VolkDeviceTable& functionsForTest() { return functions_; }
+  GpuFacts& factsForTest() { return facts_; }
 
   // A memory type among `allowed` (a bit for each) that has the properties `required`, and those of
   // `preferred` if there is one. kResourceExhaustedPersistent if there is none.
   Result<uint32_t> memoryType(uint32_t allowed, VkMemoryPropertyFlags required,
                               VkMemoryPropertyFlags preferred) const;
 
-  // Hands the commands to the queue; `fence` is signalled when they have run. kDeadObject if the
-  // device is lost or belongs to the parent of this process.
-  Status submit(VkCommandBuffer commands, VkFence fence);
+  // Hands the commands to the queue; they begin after `waits`, and `fence` and `signal`, if there
+  // is one, are signalled when they have run. kDeadObject if the device is lost or belongs to the
+  // parent of this process.
+  Status submit(VkCommandBuffer commands, VkFence fence, std::span<const VkSemaphore> waits = {},
+                VkSemaphore signal = VK_NULL_HANDLE);
   // Waits for at most kLongestWait. An error means that the commands may still be running, and what
   // they use must not be freed: kDeadObject.
   Status wait(VkFence fence);

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queue of a GPU that takes sync files. No implementation of Vulkan on the CPU does, so
+// functions in place of Vulkan's take eventfds for them.
+#include "drivers/vulkan/context/sync_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "drivers/vulkan/testing/validated_device.h"
+#include "drivers/vulkan/vulkan_device.h"
+#include "hal/cts/model_builder.h"
+
+namespace hearth::vulkan {
+namespace {
+
+using testing::ElementsAre;
+
+bool isReadable(int fd, int milliseconds = 0) {
+  pollfd polled{fd, POLLIN, 0};
+  return ::poll(&polled, 1, milliseconds) == 1 && (polled.revents & POLLIN) != 0;
+}
+
+// A kernel with sync files. There is one, since functions of Vulkan know nothing of tests.
+class FakeKernel {
+ public:
+  // Puts its functions in place of the GPU's.
+  static void serve(Gpu& gpu) {
+    kernel() = FakeKernel();
+    kernel().sound_ = gpu.functions();
+    VolkDeviceTable& functions = gpu.functionsForTest();
+    functions.vkCreateSemaphore = create;
+    functions.vkDestroySemaphore = destroy;
+    functions.vkImportSemaphoreFdKHR = take;
+    functions.vkGetSemaphoreFdKHR = give;
+    functions.vkQueueSubmit = submit;
+    gpu.factsForTest().hasSyncFiles = true;
+  }
+  static FakeKernel& kernel() {
+    static FakeKernel one;
+    return one;
+  }
+  // Joins what runs.
+  void end() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  size_t semaphores() const { return semaphores_.size(); }
+  int submissionsWithFiles = 0;
+  bool takesNothing = false;  // as if no descriptor were a sync file
+  bool isAlwaysDone = false;  // gives -1
+  VkResult giving = VK_SUCCESS;
+
+ private:
+  struct Semaphore {
+    int waited = -1;     // the file that was taken
+    int signalled = -1;  // an eventfd that a submission signals
+  };
+
+  static VkResult VKAPI_CALL create(VkDevice, const VkSemaphoreCreateInfo*,
+                                    const VkAllocationCallbacks*, VkSemaphore* made) {
+    const uint64_t name = ++kernel().lastName_;
+    kernel().semaphores_[name] = {};
+    *made = reinterpret_cast<VkSemaphore>(name);
+    return VK_SUCCESS;
+  }
+  static void VKAPI_CALL destroy(VkDevice, VkSemaphore semaphore, const VkAllocationCallbacks*) {
+    const auto found = kernel().semaphores_.find(reinterpret_cast<uint64_t>(semaphore));
+    if (found == kernel().semaphores_.end()) return;
+    for (const int fd : {found->second.waited, found->second.signalled})
+      if (fd >= 0) ::close(fd);
+    kernel().semaphores_.erase(found);
+  }
+  static Semaphore& of(VkSemaphore semaphore) {
+    return kernel().semaphores_.at(reinterpret_cast<uint64_t>(semaphore));
+  }
+  static VkResult VKAPI_CALL take(VkDevice, const VkImportSemaphoreFdInfoKHR* info) {
+    EXPECT_EQ(info->flags, VK_SEMAPHORE_IMPORT_TEMPORARY_BIT);
+    if (kernel().takesNothing) return VK_ERROR_INVALID_EXTERNAL_HANDLE;
+    int& waited = of(info->semaphore).waited;
+    if (waited >= 0) ::close(waited);
+    waited = info->fd;
+    return VK_SUCCESS;
+  }
+  static VkResult VKAPI_CALL give(VkDevice, const VkSemaphoreGetFdInfoKHR* info, int* fd) {
+    if (kernel().giving != VK_SUCCESS) return kernel().giving;
+    Semaphore& semaphore = of(info->semaphore);
+    if (kernel().isAlwaysDone) {
+      kernel().end();
+      ::close(semaphore.signalled);
+      *fd = -1;
+    } else {
+      *fd = semaphore.signalled;
+    }
+    semaphore.signalled = -1;
+    return VK_SUCCESS;
+  }
+  static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos,
+                                    VkFence fence) {
+    EXPECT_EQ(count, 1u);
+    VkSubmitInfo info = *infos;
+    std::vector<int> waits;
+    for (uint32_t i = 0; i < info.waitSemaphoreCount; ++i) {
+      EXPECT_NE(info.pWaitDstStageMask[i], 0u);
+      waits.push_back(std::exchange(of(info.pWaitSemaphores[i]).waited, -1));
+    }
+    int signalled = -1;
+    if (info.signalSemaphoreCount != 0) {
+      ++kernel().submissionsWithFiles;
+      signalled = ::eventfd(0, EFD_CLOEXEC);
+      of(info.pSignalSemaphores[0]).signalled = signalled;
+      signalled = ::dup(signalled);
+    }
+    info.waitSemaphoreCount = info.signalSemaphoreCount = 0;
+    const VkCommandBuffer commands = info.pCommandBuffers[0];
+    auto run = [queue, info, commands, fence, waits, signalled]() mutable {
+      for (const int wait : waits) {
+        EXPECT_TRUE(isReadable(wait, 60'000));
+        ::close(wait);
+      }
+      info.pCommandBuffers = &commands;
+      const std::lock_guard lock(kernel().queue());
+      const VkResult result = kernel().sound_.vkQueueSubmit(queue, 1, &info, fence);
+      EXPECT_EQ(kernel().sound_.vkQueueWaitIdle(queue), VK_SUCCESS);
+      if (signalled >= 0) {
+        ::eventfd_write(signalled, 1);
+        ::close(signalled);
+      }
+      return result;
+    };
+    if (waits.empty()) return run();
+    kernel().threads_.emplace_back(run);
+    return VK_SUCCESS;
+  }
+  static std::mutex& queue() {
+    static std::mutex mutex;
+    return mutex;
+  }
+
+  VolkDeviceTable sound_{};
+  uint64_t lastName_ = 0;
+  std::map<uint64_t, Semaphore> semaphores_;
+  std::vector<std::thread> threads_;
+};
+
+// A model that adds two tensors, of which all arguments lie on the GPU.
+class SyncFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    // A submission on another thread than the wait for its fence is nothing for the layer.
+    GpuOptions options = validatedOptions();
+    options.onValidationMessage = nullptr;
+    auto gpu = Gpu::open(options);
+    if (!gpu && gpu.error().code() == ErrorCode::kUnavailableDevice)
+      GTEST_SKIP() << gpu.error().toString();
+    ASSERT_TRUE(gpu) << gpu.error().toString();
+    EXPECT_FALSE((*gpu)->facts().hasSyncFiles &&
+                 (*gpu)->facts().type == VK_PHYSICAL_DEVICE_TYPE_CPU)
+        << "Where it takes sync files, they should be tested without the functions below.";
+    FakeKernel::serve(**gpu);
+    auto pipelines = Pipelines::create(*gpu);
+    ASSERT_TRUE(pipelines) << pipelines.error().toString();
+    device_ = deviceOf(options,
+                       {*gpu, std::move(*pipelines), std::make_shared<DeviceTensors>(), nullptr});
+    auto prepared = device_->prepareModel(
+        std::make_shared<const graph::Model>(hal::cts::addModel({2})), {}, {});
+    ASSERT_TRUE(prepared) << prepared.error().toString();
+    prepared_ = *prepared;
+    for (auto& buffer : buffers_) {
+      auto made = device_->allocate(
+          {{2}}, {{prepared_, true, 0}, {prepared_, true, 1}, {prepared_, false, 0}});
+      ASSERT_TRUE(made) << made.error().toString();
+      buffer = std::move(*made);
+      const memory::PoolRef ones = pool();
+      reinterpret_cast<float*>(ones->mutableData())[0] = 1;
+      reinterpret_cast<float*>(ones->mutableData())[1] = 2;
+      ASSERT_TRUE(buffer->copyFrom(ones, {2}));
+    }
+  }
+  void TearDown() override {
+    ::eventfd_write(gate_.get(), 1);
+    kernel().end();
+    for (auto& buffer : buffers_) buffer.reset();
+    prepared_.reset();
+    device_.reset();
+    EXPECT_EQ(kernel().semaphores(), 0u);
+  }
+
+  static FakeKernel& kernel() { return FakeKernel::kernel(); }
+  static memory::PoolRef pool() {
+    auto made = memory::Pool::anonymous(2 * sizeof(float));
+    EXPECT_TRUE(made);
+    return *made;
+  }
+  std::vector<float> valuesOf(size_t index) const {
+    const memory::PoolRef to = pool();
+    EXPECT_TRUE(buffers_[index]->copyTo(to));
+    const auto* const values = reinterpret_cast<const float*>(to->data());
+    return {values[0], values[1]};
+  }
+  hal::Argument bufferArgument(size_t index) const {
+    hal::Argument argument;
+    argument.kind = hal::Argument::Kind::kBuffer;
+    argument.token = buffers_[index]->token();
+    return argument;
+  }
+  std::unique_ptr<hal::Execution> sum(size_t a, size_t b, size_t to) {
+    auto execution =
+        prepared_->createExecution({{bufferArgument(a), bufferArgument(b)}, {bufferArgument(to)}});
+    EXPECT_TRUE(execution) << execution.error().toString();
+    return execution ? std::move(*execution) : nullptr;
+  }
+  static std::vector<base::Descriptor> only(const base::Descriptor& file) {
+    std::vector<base::Descriptor> files;
+    files.push_back(std::move(*file.duplicate()));
+    return files;
+  }
+
+  const base::Descriptor gate_{::eventfd(0, EFD_CLOEXEC)};
+  std::shared_ptr<hal::Device> device_;
+  std::shared_ptr<hal::PreparedModel> prepared_;
+  std::unique_ptr<hal::Buffer> buffers_[3];
+};
+
+TEST_F(SyncFilesTest, TheQueueWaitsAndTells) {
+  const auto first = sum(0, 1, 2);
+  const auto second = sum(2, 2, 0);
+  for (int round = 0; round < 3; ++round) {
+    const base::Descriptor gate(::eventfd(0, EFD_CLOEXEC));
+    const auto firstEnd = first->startFenced(only(gate), {});
+    ASSERT_TRUE(firstEnd) << firstEnd.error().toString();
+    const auto secondEnd = second->startFenced(only(*firstEnd), {});
+    ASSERT_TRUE(secondEnd) << secondEnd.error().toString();
+    EXPECT_EQ(kernel().submissionsWithFiles, 2 * (round + 1));
+    EXPECT_FALSE(isReadable(secondEnd->get(), 10));
+    ASSERT_EQ(::eventfd_write(gate.get(), 1), 0);
+    EXPECT_TRUE(isReadable(secondEnd->get(), 60'000));
+    kernel().end();
+    for (hal::Execution* const execution : {first.get(), second.get()}) {
+      const hal::ExecutionResult result = execution->finishFenced();
+      ASSERT_TRUE(result.status) << result.status.error().toString();
+      EXPECT_EQ(result.copiedBytes, 0u);
+    }
+  }
+  EXPECT_THAT(valuesOf(0), ElementsAre(22, 44));
+}
+
+TEST_F(SyncFilesTest, AFileOfWhatIsDoneIsReadable) {
+  kernel().isAlwaysDone = true;
+  const auto execution = sum(0, 1, 2);
+  const auto end = execution->startFenced({}, {});
+  ASSERT_TRUE(end) << end.error().toString();
+  EXPECT_TRUE(isReadable(end->get()));
+  EXPECT_TRUE(execution->finishFenced().status);
+  EXPECT_THAT(valuesOf(2), ElementsAre(2, 4));
+}
+
+TEST_F(SyncFilesTest, AThreadWaitsForWhatIsNoSyncFile) {
+  kernel().takesNothing = true;
+  const auto execution = sum(0, 1, 2);
+  const auto end = execution->startFenced(only(gate_), {});
+  ASSERT_TRUE(end) << end.error().toString();
+  EXPECT_EQ(kernel().submissionsWithFiles, 0);
+  EXPECT_FALSE(isReadable(end->get(), 10));
+  ASSERT_EQ(::eventfd_write(gate_.get(), 1), 0);
+  EXPECT_TRUE(isReadable(end->get(), 60'000));
+  EXPECT_TRUE(execution->finishFenced().status);
+  EXPECT_THAT(valuesOf(2), ElementsAre(2, 4));
+}
+
+TEST_F(SyncFilesTest, AThreadWaitsWhereTheHostHasAnArgumentOrThereIsADeadline) {
+  const memory::PoolRef out = pool();
+  hal::Argument inPool;
+  inPool.kind = hal::Argument::Kind::kPool;
+  inPool.pool = out;
+  inPool.length = 2 * sizeof(float);
+  auto toHost =
+      prepared_->createExecution({{bufferArgument(0), bufferArgument(1)}, {std::move(inPool)}});
+  ASSERT_TRUE(toHost) << toHost.error().toString();
+  ASSERT_TRUE((*toHost)->startFenced({}, {}));
+  EXPECT_TRUE((*toHost)->finishFenced().status);
+  EXPECT_EQ(reinterpret_cast<const float*>(out->data())[1], 4.0f);
+  const auto execution = sum(0, 1, 2);
+  ASSERT_TRUE(execution->startFenced({}, base::Deadline::after(3'600'000'000'000)));
+  EXPECT_TRUE(execution->finishFenced().status);
+  EXPECT_EQ(kernel().submissionsWithFiles, 0);
+}
+
+TEST_F(SyncFilesTest, AnEndThatCannotBeToldIsAnError) {
+  kernel().giving = VK_ERROR_OUT_OF_HOST_MEMORY;
+  const auto execution = sum(0, 1, 2);
+  const auto end = execution->startFenced({}, {});
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code(), ErrorCode::kResourceExhaustedTransient);
+  // The execution goes on, in both forms.
+  EXPECT_TRUE(execution->compute({}).status);
+  kernel().giving = VK_SUCCESS;
+  ASSERT_TRUE(execution->startFenced({}, {}));
+  EXPECT_TRUE(execution->finishFenced().status);
+}
+
+TEST_F(SyncFilesTest, AnExecutionThatIsGivenUpIsWaitedFor) {
+  auto execution = sum(0, 1, 2);
+  const auto end = execution->startFenced(only(gate_), {});
+  ASSERT_TRUE(end) << end.error().toString();
+  std::thread opener([&] { ::eventfd_write(gate_.get(), 1); });
+  execution.reset();
+  opener.join();
+  EXPECT_TRUE(isReadable(end->get(), 60'000));
+  EXPECT_THAT(valuesOf(2), ElementsAre(2, 4));
+}
+
+}  // namespace
+}  // namespace hearth::vulkan
