@@ -18,6 +18,7 @@
 #include "base/fork_gate.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "memory/sigbus_order.h"
 
 namespace hearth::memory {
 namespace {
@@ -55,23 +56,40 @@ constinit std::array<Previous, kMostPrevious> previous{};
 int previousCount = 0;                // guarded by slotMutex
 constinit std::atomic<int> top = -1;  // the entry that our handler replaces
 
-// The program's handler may call the one that it replaced, which is ours. So we count, behind the
-// part of the siginfo that the kernel fills, how many handlers the signal has been passed to.
+// The program's handler may call the one that it replaced, which is ours. So we count how many
+// handlers the signal has been passed to, behind the part of the siginfo that the kernel fills.
+// Other libraries may have a copy of this code, so each copy has a mark of its own.
 struct Mark {
-  uint32_t magic;
-  uint32_t passedOn;
+  uint32_t owner;
+  uint16_t magic;
+  uint16_t passedOn;
 };
-constexpr uint32_t kMagic = 0x48727468;
+constexpr uint16_t kMagic = 0x4872;
+constexpr size_t kMarks = 8;
 
-uint32_t passedOn(const siginfo_t* info) {
-  Mark mark;
-  std::memcpy(&mark, reinterpret_cast<const char*>(info + 1) - sizeof mark, sizeof mark);
-  return mark.magic == kMagic ? mark.passedOn : 0;
+// An address of this copy.
+uint32_t owner() {
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(&top) / alignof(Previous));
 }
 
-void markPassedOn(siginfo_t* info, uint32_t count) {
-  const Mark mark{kMagic, count};
-  std::memcpy(reinterpret_cast<char*>(info + 1) - sizeof mark, &mark, sizeof mark);
+char* placeOf(siginfo_t* info, size_t mark) {
+  static_assert(sizeof(siginfo_t) == 2 * kMarks * sizeof(Mark));
+  return reinterpret_cast<char*>(info + 1) - (mark + 1) * sizeof(Mark);
+}
+
+// Counts one more handler, and returns how many there were before; a negative number where other
+// copies have taken all places.
+int passOn(siginfo_t* info) {
+  for (size_t i = 0; i < kMarks; ++i) {
+    Mark mark;
+    std::memcpy(&mark, placeOf(info, i), sizeof mark);
+    if (mark.magic != kMagic) mark = {owner(), kMagic, 0};
+    if (mark.owner != owner()) continue;
+    const int before = mark.passedOn++;
+    std::memcpy(placeOf(info, i), &mark, sizeof mark);
+    return before;
+  }
+  return -1;
 }
 
 // Counts the calling handler in `uncounted` while it exists.
@@ -164,11 +182,10 @@ void onBusError(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   const bool isOfPage = info->si_code == BUS_ADRERR || info->si_code == BUS_MCEERR_AR;
   if (!isOfPage || !replace(reinterpret_cast<uintptr_t>(info->si_addr))) {
-    const uint32_t count = passedOn(info);
-    int index = top.load(std::memory_order_acquire);
-    for (uint32_t i = 0; i < count && index >= 0; ++i)
+    const int count = passOn(info);
+    int index = count < 0 ? -1 : top.load(std::memory_order_acquire);
+    for (int i = 0; i < count && index >= 0; ++i)
       index = previous[static_cast<size_t>(index)].below;
-    markPassedOn(info, count + 1);
     if (index >= 0)
       callPrevious(previous[static_cast<size_t>(index)], signal, info, context);
     else
@@ -312,6 +329,11 @@ bool areLost(const void* begin, size_t size) {
       return true;
   }
   return false;
+}
+
+void putSigbusGuardFirst() {
+  const std::lock_guard lock(slotMutex);
+  if (watchedRanges > 0) install();
 }
 
 uint64_t lossCount() {

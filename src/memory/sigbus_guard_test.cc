@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/sigbus_guard.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -21,6 +22,7 @@
 #include "base/fork_test_util.h"
 #include "memory/mapping.h"
 #include "memory/page_size.h"
+#include "memory/sigbus_order.h"
 
 namespace hearth::memory {
 namespace {
@@ -377,6 +379,50 @@ TEST_F(BusSignalTest, GetsOnceToALaterHandlerThatPassesItOnAndToTheOneBefore) {
               if (!isProtected()) return 2;
               ::raise(SIGBUS);
               return calls == 22 && isStillProtected() ? 0 : 3;
+            }).code,
+            0);
+}
+
+TEST_F(BusSignalTest, GetsThroughTwoCopiesOfTheGuardToTheProgramsHandler) {
+  void* const library = ::dlopen(HEARTH_SECOND_GUARD, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << ::dlerror();
+  const auto watchInSecondCopy =
+      reinterpret_cast<void (*)(const void*, size_t)>(::dlsym(library, "watchInSecondCopy"));
+  ASSERT_NE(watchInSecondCopy, nullptr);
+  EXPECT_EQ(inChild([&] {
+              set([](int) { ++calls; });
+              const WatchedPages watched(mapping_.data(), kSize / 2);
+              watchInSecondCopy(mapping_.data() + kSize / 2, kSize / 2);
+              ::raise(SIGBUS);
+              if (calls != 1) return 1;
+              // Now this copy comes first and third.
+              if (!isProtected()) return 2;
+              ::raise(SIGBUS);
+              if (calls != 2) return 3;
+              if (::ftruncate(file_.get(), 0) != 0 || countOf(0) != kSize || calls != 2) return 4;
+              return watched.hasLosses() ? 0 : 5;
+            }).code,
+            0);
+}
+
+TEST_F(BusSignalTest, IsTheGuardsAgainWhenItIsPutFirst) {
+  EXPECT_EQ(inChild([&] {
+              const WatchedPages watched(mapping_.data(), kSize);
+              set([](int) { ::_exit(77); });
+              putSigbusGuardFirst();
+              return isStillProtected() ? 0 : 1;
+            }).code,
+            0);
+  EXPECT_EQ(inChild([&] {
+              void (*const own)(int) = [](int) {
+                ++calls;
+              };
+              set(own);
+              putSigbusGuardFirst();  // nothing is watched
+              struct sigaction now{};
+              ::sigaction(SIGBUS, nullptr, &now);
+              ::raise(SIGBUS);
+              return calls == 1 && now.sa_handler == own ? 0 : 1;
             }).code,
             0);
 }

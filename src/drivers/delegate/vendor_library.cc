@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/sha256.h"
+#include "memory/sigbus_order.h"
 
 namespace hearth::drivers::delegate {
 namespace {
@@ -76,6 +77,7 @@ Result<std::shared_ptr<VendorLibrary>> VendorLibrary::load(const std::string& pa
                 "The library {} is no external delegate: it lacks "
                 "tflite_plugin_create_delegate or tflite_plugin_destroy_delegate.",
                 path);
+  memory::putSigbusGuardFirst();
   return library;
 }
 
@@ -91,6 +93,7 @@ Result<DelegatePointer> VendorLibrary::makeDelegate(const DelegateOptions& optio
     return create_(keys.data(), values.data(), keys.size(), report);
   });
   reported = nullptr;
+  memory::putSigbusGuardFirst();
   if (!made)
     return fail(ErrorCode::kUnavailableDevice,
                 "The library {} throws while it makes a delegate: {}", path_,

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace hearth::memory {
+
+// For whoever has called code that may set a handler of SIGBUS, such as a vendor's library: while
+// files are watched (memory/sigbus_guard.h), puts the guard's handler before it. Signals that do
+// not concern a watched range still get to the other one. Thread-safe; one system call where
+// nothing has changed.
+void putSigbusGuardFirst();
+
+}  // namespace hearth::memory
