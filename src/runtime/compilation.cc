@@ -77,6 +77,22 @@ Status checkStates(const graph::Model& model, const std::vector<graph::StatePair
   return {};
 }
 
+// Who computes what fails on one of the devices: the reference, and before it the first CPU, which
+// is faster, where a device is no CPU.
+std::vector<std::shared_ptr<hal::Device>> fallbacksAmong(
+    const std::vector<std::shared_ptr<hal::Device>>& devices,
+    const std::shared_ptr<hal::Device>& reference) {
+  constexpr auto isCpu = [](const std::shared_ptr<hal::Device>& device) {
+    return device->type() == hal::DeviceType::kCpu;
+  };
+  std::vector<std::shared_ptr<hal::Device>> fallbacks;
+  const auto cpu = std::ranges::find_if(devices, isCpu);
+  if (cpu != devices.end() && *cpu != reference && !std::ranges::all_of(devices, isCpu))
+    fallbacks.push_back(*cpu);
+  if (reference != nullptr) fallbacks.push_back(reference);
+  return fallbacks;
+}
+
 // Options with defaults and settings filled in, for create() and its explanations.
 struct Resolved {
   std::vector<std::shared_ptr<hal::Device>> devices;
@@ -88,7 +104,8 @@ Result<Resolved> resolve(const graph::Model& model, const CompilationOptions& op
   HEARTH_TRY(graph::validateOnce(model));
   Resolved resolved;
   resolved.devices = options.devices.empty() ? manager.devices() : options.devices;
-  if (options.devices.empty()) resolved.partitioning.fallback = manager.reference();
+  if (options.devices.empty())
+    resolved.partitioning.fallbacks = fallbacksAmong(resolved.devices, manager.reference());
   resolved.partitioning.cache = options.cache;
   hal::PrepareOptions& prepare = resolved.partitioning.prepare;
   prepare = options.prepare;
@@ -124,7 +141,7 @@ Result<hal::StartReport> Compilation::explainStart(std::shared_ptr<const graph::
                                                    const CompilationOptions& options,
                                                    const DeviceManager& manager) {
   HEARTH_ASSIGN(Resolved resolved, resolve(*model, options, manager));
-  resolved.partitioning.fallback = nullptr;
+  resolved.partitioning.fallbacks.clear();
   resolved.partitioning.cache = nullptr;
   resolved.partitioning.preparePart = [](hal::Device& device, const ModelSource& source,
                                          const hal::PrepareOptions& prepare, const CacheRequest*,
@@ -142,7 +159,7 @@ Result<std::vector<CacheExplanation>> Compilation::explainCaches(
     std::shared_ptr<const graph::Model> model, const CompilationOptions& options,
     const DeviceManager& manager) {
   HEARTH_ASSIGN(Resolved resolved, resolve(*model, options, manager));
-  resolved.partitioning.fallback = nullptr;
+  resolved.partitioning.fallbacks.clear();
   return explainParts(std::move(model), resolved.devices, std::move(resolved.partitioning));
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/fallback_model.h"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <mutex>
 #include <utility>
 
@@ -29,6 +32,44 @@ bool isWorthAnotherDevice(const Error& error, Attempt failed, bool isOwnMemory) 
 
 namespace {
 
+// When a device is left alone that is dead again and again: an execution that tries it first takes
+// longer, and writes a warning. A single death does not count, since the next execution finds the
+// device restarted. Thread-safe.
+class Rest {
+ public:
+  bool isOver() const {
+    return deaths_.load(std::memory_order_relaxed) < kFirstRest || now() >= end_.load();
+  }
+  void noteSuccess() {
+    if (deaths_.load(std::memory_order_relaxed) != 0) deaths_.store(0);
+  }
+  // Returns for how many milliseconds the device is left alone now.
+  int64_t noteFailure(const Error& error) {
+    if (error.code() != ErrorCode::kDeadObject) {
+      noteSuccess();
+      return 0;
+    }
+    const unsigned deaths = deaths_.fetch_add(1) + 1;
+    if (deaths < kFirstRest) return 0;
+    const int64_t pause = kFirst << std::min(deaths - kFirstRest, kMostDoublings);
+    end_.store(now() + pause);
+    return pause;
+  }
+
+ private:
+  static constexpr unsigned kFirstRest = 2;  // deaths
+  static constexpr unsigned kMostDoublings = 4;
+  static constexpr int64_t kFirst = 125;  // milliseconds; the longest is 2 s
+  static int64_t now() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+
+  std::atomic<unsigned> deaths_ = 0;  // one after the other
+  std::atomic<int64_t> end_ = 0;
+};
+
 class FallbackModel final : public hal::PreparedModel,
                             public std::enable_shared_from_this<FallbackModel> {
  public:
@@ -51,9 +92,22 @@ class FallbackModel final : public hal::PreparedModel,
   bool isWorthAnotherDevice(const Error& error) const {
     return runtime::isWorthAnotherDevice(error, Attempt::kExecution, isOwnMemory_);
   }
+  // Whether an execution is tried where the model was prepared.
+  bool isFirstTried() const { return rest_.isOver(); }
+  void noteSuccess() { rest_.noteSuccess(); }
 
+  // After a failure.
   Result<std::unique_ptr<hal::Execution>> createSecond(hal::Request request, const Error& reason) {
-    base::logWarn("An execution is computed again on {}. {}", device_->name(), reason.toString());
+    const int64_t pause = rest_.noteFailure(reason);
+    if (pause == 0)
+      base::logWarn("An execution is computed again on {}. {}", device_->name(), reason.toString());
+    else
+      base::logWarn("Executions are computed on {} for the next {} ms. {}", device_->name(), pause,
+                    reason.toString());
+    return createSecond(std::move(request));
+  }
+
+  Result<std::unique_ptr<hal::Execution>> createSecond(hal::Request request) {
     const std::lock_guard lock(mutex_);
     if (second_ == nullptr) {
       HEARTH_ASSIGN(auto prepared, device_->prepareModel(model_, options_, hal::Cache()));
@@ -68,6 +122,7 @@ class FallbackModel final : public hal::PreparedModel,
   const std::shared_ptr<hal::Device> device_;
   hal::PrepareOptions options_;
   const bool isOwnMemory_;
+  Rest rest_;
   base::Mutex mutex_;
   std::shared_ptr<hal::PreparedModel> second_;
 };
@@ -79,7 +134,10 @@ class FallbackExecution final : public hal::Execution {
       : model_(std::move(model)), first_(std::move(first)), request_(std::move(request)) {}
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
+    if (!model_->isFirstTried())
+      if (auto second = model_->createSecond(request_)) return (*second)->compute(deadline);
     hal::ExecutionResult result = first_->compute(deadline);
+    if (result.status) model_->noteSuccess();
     if (result.status || !model_->isWorthAnotherDevice(result.status.error())) return result;
     auto second = model_->createSecond(request_, result.status.error());
     // The first failure says more about the model than the failure of the fallback.
@@ -94,6 +152,8 @@ class FallbackExecution final : public hal::Execution {
 };
 
 Result<std::unique_ptr<hal::Execution>> FallbackModel::createExecution(hal::Request request) {
+  if (!isFirstTried())
+    if (auto second = createSecond(request)) return second;
   auto first = prepared_->createExecution(request);
   if (first)
     return std::make_unique<FallbackExecution>(shared_from_this(), std::move(*first),

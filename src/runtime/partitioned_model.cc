@@ -195,14 +195,14 @@ Result<PartitionedModel> preparePartitioned(
       devices, [](const auto& device) { return device->type() == hal::DeviceType::kCpu; });
   auto made = prepareOnDevices(model, &preparation, 0, 0);
   if (!made) {
-    if (options.fallback == nullptr ||
-        !isWorthAnotherDevice(made.error(), Attempt::kPreparation, isOwnMemory))
-      return made;
-    auto whole = options.fallback->prepareModel(model, options.prepare, hal::Cache());
-    if (!whole) return made;
-    base::logWarn("The whole model goes to {}. {}", options.fallback->name(),
-                  made.error().toString());
-    return wholeModel(model, options.fallback, {std::move(*whole), ""});
+    if (!isWorthAnotherDevice(made.error(), Attempt::kPreparation, isOwnMemory)) return made;
+    for (const std::shared_ptr<hal::Device>& fallback : options.fallbacks) {
+      auto whole = fallback->prepareModel(model, options.prepare, hal::Cache());
+      if (!whole) continue;
+      base::logWarn("The whole model goes to {}. {}", fallback->name(), made.error().toString());
+      return wholeModel(model, fallback, {std::move(*whole), ""});
+    }
+    return made;
   }
   if (base::logEnabled(base::LogLevel::kDebug))
     base::logDebug("A model is partitioned. {}.", describeParts(*made));
@@ -210,11 +210,10 @@ Result<PartitionedModel> preparePartitioned(
     const std::string text = describeParts(*made);
     const base::TraceSpan parts("runtime", text);
   }
-  const bool isFallbackAlone =
-      options.fallback != nullptr && made->devices == std::vector{options.fallback->name()};
-  if (options.fallback != nullptr && !isFallbackAlone)
-    made->prepared = withFallback(std::move(made->prepared), model, options.fallback,
-                                  options.prepare, isOwnMemory);
+  for (const std::shared_ptr<hal::Device>& fallback : options.fallbacks)
+    if (made->devices != std::vector{fallback->name()})
+      made->prepared =
+          withFallback(std::move(made->prepared), model, fallback, options.prepare, isOwnMemory);
   return made;
 }
 

@@ -39,8 +39,9 @@ using PreparePart = std::function<Result<CachedPreparation>(
 
 struct PartitioningOptions {
   hal::PrepareOptions prepare;
-  // The device that runs the whole model when its preparation or an execution fails; null: none.
-  std::shared_ptr<hal::Device> fallback;
+  // The devices that run the whole model when its preparation or an execution fails, in the order
+  // in which they are tried; empty: none.
+  std::vector<std::shared_ptr<hal::Device>> fallbacks;
   // Where the devices keep their cache files; null: nowhere.
   std::shared_ptr<const CacheRequest> cache;
   PreparePart preparePart = prepareCached;
@@ -48,9 +49,9 @@ struct PartitioningOptions {
 
 // Partitions the model among the devices and prepares the parts. The model has passed
 // graph::validate(). Errors: kUnsupported for an operation that no device takes, and whatever the
-// drivers report. With a fallback it
+// drivers report. With fallbacks it
 // fails only with errors that another device cannot mend (kBadData, kUnexpectedNull, missed
-// deadlines, kOutOfMemory of CPUs), or when the fallback cannot prepare the model either.
+// deadlines, kOutOfMemory of CPUs), or when no fallback can prepare the model either.
 Result<PartitionedModel> preparePartitioned(
     std::shared_ptr<const graph::Model> model,
     const std::vector<std::shared_ptr<hal::Device>>& devices, const PartitioningOptions& options);

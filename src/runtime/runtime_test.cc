@@ -30,6 +30,8 @@ struct Behaviour {
   std::mutex mutex;
   std::condition_variable opened;
   bool isGateOpen = true;
+  bool isDead = false;
+  int computations = 0;
   uint64_t activationLimit = 0;
   unsigned threads = 0;
 
@@ -59,6 +61,11 @@ class TestExecution final : public hal::Execution {
     }
     const int32_t state = *memoryOf(request_.inputs[1]);
     *memoryOf(request_.outputs[1]) = state + 1;
+    ++behaviour_->computations;
+    if (behaviour_->isDead) {
+      result.status = fail(ErrorCode::kDeadObject, "The device is dead.");
+      return result;
+    }
     if (std::exchange(behaviour_->failsNext, false)) {
       result.status = fail(ErrorCode::kOpFailed, "The device fails as told.");
       return result;
@@ -99,9 +106,9 @@ class TestPrepared final : public hal::PreparedModel {
 
 class TestDevice final : public hal::StubDevice {
  public:
-  TestDevice(std::string name, Behaviour* behaviour)
-      : StubDevice(std::move(name)), behaviour_(behaviour) {}
-  hal::DeviceType type() const override { return hal::DeviceType::kCpu; }
+  TestDevice(std::string name, Behaviour* behaviour, hal::DeviceType type = hal::DeviceType::kCpu)
+      : StubDevice(std::move(name)), behaviour_(behaviour), type_(type) {}
+  hal::DeviceType type() const override { return type_; }
   hal::Capabilities capabilities() const override {
     hal::Capabilities capabilities;
     capabilities.operandPerformance[graph::OperandType::kTensorInt32].execTime =
@@ -129,6 +136,7 @@ class TestDevice final : public hal::StubDevice {
 
  private:
   Behaviour* const behaviour_;
+  const hal::DeviceType type_;
 };
 
 class RuntimeTest : public testing::Test {
@@ -266,6 +274,72 @@ TEST_F(RuntimeTest, FailuresFallBackToTheReferenceUnlessADeviceIsNamed) {
   const auto refused = Compilation::create(model(2), {{1, 1, {}}}, {}, manager);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::kOutOfMemory);
+}
+
+TEST_F(RuntimeTest, FailuresOfOtherDevicesFallBackToTheCpuAndThenToTheReference) {
+  Behaviour npu;
+  const DeviceManager manager(
+      {std::make_shared<TestDevice>("cpu", &first_),
+       std::make_shared<TestDevice>(kReferenceDeviceName, &second_),
+       std::make_shared<TestDevice>("npu", &npu, hal::DeviceType::kAccelerator)});
+  npu.execTime = 0.25f;
+  first_.execTime = 0.5f;
+  std::array<int32_t, 2> x = {1, 2};
+  std::array<int32_t, 2> y = {};
+  const auto compilation = Compilation::create(model(2), {{1, 1, {10, 0, 0, 0}}}, {}, manager);
+  ASSERT_TRUE(compilation) << compilation.error().toString();
+  EXPECT_EQ((*compilation)->deviceNames(), "npu");
+  const auto run = *Execution::create(*compilation);
+  ASSERT_TRUE(run->setInput(0, argument(x)));
+  ASSERT_TRUE(run->setOutput(0, argument(y)));
+  npu.failsNext = true;
+  ASSERT_TRUE(run->compute({}));
+  EXPECT_EQ(y[0], 11);
+  EXPECT_EQ(first_.computations, 1);
+  EXPECT_EQ(second_.computations, 0);
+  npu.failsNext = true;
+  first_.failsNext = true;
+  ASSERT_TRUE(run->compute({}));
+  EXPECT_EQ(y[0], 12);
+  EXPECT_EQ(second_.computations, 1);
+  npu.failsToPrepare = true;
+  const auto whole = Compilation::create(model(2), {{1, 1, {}}}, {}, manager);
+  ASSERT_TRUE(whole) << whole.error().toString();
+  EXPECT_EQ((*whole)->deviceNames(), "cpu");
+  first_.failsToPrepare = true;
+  const auto last = Compilation::create(model(2), {{1, 1, {}}}, {}, manager);
+  ASSERT_TRUE(last) << last.error().toString();
+  EXPECT_EQ((*last)->deviceNames(), kReferenceDeviceName);
+}
+
+TEST_F(RuntimeTest, ADeviceThatIsDeadAgainAndAgainIsLeftAloneForAWhile) {
+  Behaviour npu;
+  const DeviceManager manager(
+      {std::make_shared<TestDevice>(kReferenceDeviceName, &second_),
+       std::make_shared<TestDevice>("npu", &npu, hal::DeviceType::kAccelerator)});
+  npu.execTime = 0.25f;
+  std::array<int32_t, 2> x = {1, 2};
+  std::array<int32_t, 2> y = {};
+  const auto compilation = Compilation::create(model(2), {{1, 1, {}}}, {}, manager);
+  ASSERT_TRUE(compilation) << compilation.error().toString();
+  const auto run = *Execution::create(*compilation);
+  ASSERT_TRUE(run->setInput(0, argument(x)));
+  ASSERT_TRUE(run->setOutput(0, argument(y)));
+  const auto compute = [&] {
+    return run->compute({}).has_value();
+  };
+  npu.isDead = true;
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(compute());
+  EXPECT_EQ(second_.computations, 50);
+  // At least the first two are tried there, and few more in the time that this takes.
+  EXPECT_GE(npu.computations, 2);
+  EXPECT_LT(npu.computations, 50);
+  npu.isDead = false;
+  for (const int before = npu.computations; npu.computations == before;) ASSERT_TRUE(compute());
+  // Once it has answered, it is used again.
+  const int before = npu.computations;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(compute());
+  EXPECT_EQ(npu.computations, before + 10);
 }
 
 TEST_F(RuntimeTest, RefusesActivationsAboveTheLimitByName) {
