@@ -202,7 +202,8 @@ TEST_F(DriverLibraryTest, AnOptionalDriverMayLackItsLibraryOrItsDevice) {
 TEST(DriverManifestTest, ADelegateHasAHostAndValuesAsTexts) {
   const auto manifest = parseDriverManifest(
       R"({"name": "npu", "delegate": {"library": "libvx.so", "tflite": "2.14",
-          "options": {"id": 0, "cache": true, "a": "b"}, "variables": {"VX": "1"}}})");
+          "options": {"id": 0, "cache": true, "a": "b"}, "variables": {"VX": "1"}},
+          "custom_operators": ["vx-op", "other"]})");
   ASSERT_TRUE(manifest) << manifest.error().toString();
   EXPECT_EQ(manifest->host, kHearthHost);
   ASSERT_TRUE(manifest->delegate);
@@ -212,6 +213,7 @@ TEST(DriverManifestTest, ADelegateHasAHostAndValuesAsTexts) {
               ElementsAre(testing::Pair("a", "b"), testing::Pair("cache", "true"),
                           testing::Pair("id", "0")));
   EXPECT_THAT(manifest->delegate->variables, ElementsAre(testing::Pair("VX", "1")));
+  EXPECT_THAT(manifest->customOperators, ElementsAre("vx-op", "other"));
 }
 
 TEST(DriverManifestTest, ThoseOfVendorsAreOptionalDelegates) {
@@ -234,6 +236,9 @@ TEST(DriverManifestTest, WrongDelegatesAreRefused) {
         R"({"name": "npu", "delegate": {"library": "b.so", "options": ["a"]}})",
         R"({"name": "npu", "delegate": {"library": "b.so", "options": {"a": [1]}}})",
         R"({"name": "npu", "delegate": {"library": "b.so", "prepare_seconds": -1}})",
+        R"({"name": "npu", "delegate": {"library": "b.so"}, "custom_operators": "a"})",
+        R"({"name": "npu", "delegate": {"library": "b.so"}, "custom_operators": [""]})",
+        R"({"name": "npu", "delegate": {"library": "b.so"}, "custom_operators": [1]})",
         R"({"name": "npu", "delegate": {"library": "b.so", "variables": {"A=B": "1"}}})"})
     EXPECT_FALSE(parseDriverManifest(text)) << text;
 }

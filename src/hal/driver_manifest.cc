@@ -12,6 +12,7 @@
 
 #include "base/descriptor.h"
 #include "base/format.h"
+#include "ops/custom_operator.h"
 
 namespace hearth::hal {
 namespace {
@@ -136,6 +137,22 @@ Result<std::optional<DriverManifest::Delegate>> delegateField(const nlohmann::js
   return delegate;
 }
 
+Result<std::vector<std::string>> operatorsField(const nlohmann::json& json) {
+  std::vector<std::string> names;
+  const auto it = json.find("custom_operators");
+  if (it == json.end()) return names;
+  if (!it->is_array())
+    return fail(ErrorCode::kBadData,
+                "The field \"custom_operators\" of a driver manifest is not a list of names.");
+  for (const auto& each : *it) {
+    if (!each.is_string())
+      return fail(ErrorCode::kBadData, "A name among the \"custom_operators\" is no text.");
+    names.push_back(each.get<std::string>());
+    HEARTH_TRY(ops::checkOperatorName(names.back()));
+  }
+  return names;
+}
+
 // All paths of a manifest.
 std::vector<std::string*> pathsOf(DriverManifest* manifest) {
   std::vector<std::string*> paths = {&manifest->library, &manifest->host, &manifest->socket};
@@ -209,6 +226,7 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
     return fail(ErrorCode::kBadData, "The field \"api_version\" of a driver manifest is missing.");
   }
   HEARTH_ASSIGN(manifest.needs, needsField(json));
+  HEARTH_ASSIGN(manifest.customOperators, operatorsField(json));
   // The calls that take a path or name would cut it off at a zero byte.
   if (manifest.name.contains('\0') || manifest.device.contains('\0') ||
       std::ranges::any_of(pathsOf(&manifest),

@@ -24,6 +24,8 @@ namespace hearth::hal {
 // With "support_library": true the library is one of NNAPI's support libraries, which has no
 // "api_version"; "device" names its device where it has more than one. It always has a host,
 // "hearth" where none is named: such a library holds a runtime of its own.
+// "custom_operators": [NAME, ...] are custom operations of .tflite files that the device computes,
+// and nothing else may be able to.
 // A manifest with a "delegate" has neither library nor "api_version", and always a host, too.
 struct DriverManifest {
   struct Needs {
@@ -68,6 +70,8 @@ struct DriverManifest {
   bool isOptional = false;
   Needs needs;
   std::optional<Delegate> delegate;
+  // Names of custom operations of .tflite files that the device computes.
+  std::vector<std::string> customOperators;
 };
 
 // The host that is the command hearth of this installation.

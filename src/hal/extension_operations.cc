@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/format.h"
+#include "hal/device_operators.h"
+#include "ops/custom_operator.h"
 
 namespace hearth::hal {
 namespace {
@@ -23,8 +25,7 @@ class MissingExtensions {
   std::string reasonAgainst(const graph::Subgraph& subgraph,
                             const graph::Operation& operation) const {
     if (operation.type == OperationType::kCustom)
-      return isKnown(kCustomExtensionName) ? ""
-                                           : "The device does not run operators of the program.";
+      return reasonAgainst(ops::operatorName(model_, subgraph, operation));
     std::string reason;
     if (graph::isDriverCode(operation.type))
       reason = reasonAgainst(static_cast<int32_t>(operation.type));
@@ -48,6 +49,17 @@ class MissingExtensions {
     if (type == OperandType::kTensorString && !isKnown(kStringExtensionName))
       return "The device is outside this process, which strings do not leave.";
     return graph::isDriverCode(type) ? reasonAgainst(static_cast<int32_t>(type)) : "";
+  }
+
+  std::string reasonAgainst(const std::string& customOperator) const {
+    const ops::CustomOperator* const found = ops::findCustomOperator(customOperator);
+    if (found == nullptr || !found->isOfDevice())
+      return isKnown(kCustomExtensionName) ? ""
+                                           : "The device does not run operators of the program.";
+    if (isKnown(deviceOperatorExtension(customOperator))) return "";
+    return base::formatText(
+        "Only a device whose manifest names the custom operator \"{}\" computes it.",
+        customOperator);
   }
 
   bool isKnown(std::string_view name) const {

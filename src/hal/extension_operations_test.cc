@@ -5,9 +5,12 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "hal/device_operators.h"
 #include "hal/testing/stub_devices.h"
+#include "ops/device_operator.h"
 
 namespace hearth::hal {
 namespace {
@@ -93,6 +96,28 @@ TEST(ExtensionOperationsTest, OnlyDevicesWithTheExtensionGetItsOperationsAndOper
     EXPECT_EQ(answersOf(without, floats, isNested), "+-");
     EXPECT_EQ(answersOf(without, own, isNested), "--");
   }
+}
+
+TEST(ExtensionOperationsTest, OperatorsOfDevicesGoToThoseThatNameThem) {
+  ASSERT_TRUE(ops::registerDeviceOperator("Hal_Device"));
+  graph::Model model;
+  graph::Subgraph& main = model.subgraphs.emplace_back();
+  graph::Operand& name = main.operands.emplace_back();
+  name.type = graph::OperandType::kTensorQuant8Asymm;
+  name.lifetime = graph::Lifetime::kConstantCopy;
+  constexpr std::string_view kName = "Hal_Device";
+  model.constantBytes.assign(kName.begin(), kName.end());
+  name.location = {0, 0, kName.size()};
+  main.operations.push_back({OperationType::kCustom, {0}, {}, ""});
+  const auto answerOf = [&](std::vector<std::string> extensions) {
+    const EagerDevice device(std::move(extensions));
+    std::vector<OperationSupport> support(1, {true, "", ""});
+    leaveOutExtensionOperations(device, model, &support);
+    return support[0].reason;
+  };
+  EXPECT_EQ(answerOf({deviceOperatorExtension("Hal_Device")}), "");
+  EXPECT_EQ(answerOf({"hearth.custom", deviceOperatorExtension("Hal_Other")}),
+            "Only a device whose manifest names the custom operator \"Hal_Device\" computes it.");
 }
 
 TEST(ExtensionOperationsTest, StringsStayInTheProcess) {

@@ -7,6 +7,7 @@
 
 #include "base/immortal.h"
 #include "base/mutex.h"
+#include "ops/device_operator.h"
 #include "ops/sentencepiece_tokenizer.h"
 
 namespace hearth::ops {
@@ -27,12 +28,16 @@ Table& table() {
 
 }  // namespace
 
+Status checkOperatorName(std::string_view name) {
+  if (!name.empty() && name.size() <= kMostNameBytes) return {};
+  return fail(ErrorCode::kBadData,
+              "The name of a custom operator has {} bytes; it must have 1 to {}.", name.size(),
+              kMostNameBytes);
+}
+
 Status registerCustomOperator(std::unique_ptr<const CustomOperator> custom) {
   const std::string name(custom->name());
-  if (name.empty() || name.size() > kMostNameBytes)
-    return fail(ErrorCode::kBadData,
-                "The name of a custom operator has {} bytes; it must have 1 to {}.", name.size(),
-                kMostNameBytes);
+  HEARTH_TRY(checkOperatorName(name));
   Table& known = table();
   const std::lock_guard lock(known.mutex);
   if (!known.operators.try_emplace(name, std::move(custom)).second)
@@ -41,16 +46,21 @@ Status registerCustomOperator(std::unique_ptr<const CustomOperator> custom) {
 }
 
 const CustomOperator* findCustomOperator(std::string_view name) {
-  Table& known = table();
-  const std::lock_guard lock(known.mutex);
-  const auto found = known.operators.find(name);
-  return found == known.operators.end() ? sentencepieceTokenizer(name) : found->second.get();
+  {
+    Table& known = table();
+    const std::lock_guard lock(known.mutex);
+    const auto found = known.operators.find(name);
+    if (found != known.operators.end()) return found->second.get();
+  }
+  const CustomOperator* const own = sentencepieceTokenizer(name);
+  return own != nullptr ? own : findDeviceOperator(name);
 }
 
 std::unexpected<Error> unknownCustomOperator(std::string_view name) {
   return fail(ErrorCode::kUnsupported,
               "The custom operator \"{}\" is not known; the program can bring it along with "
-              "hearth_custom_operator_register, the command with --custom-operators.",
+              "hearth_custom_operator_register, the command with --custom-operators, and a device "
+              "that computes it names it in its manifest.",
               name);
 }
 

@@ -63,6 +63,8 @@ class CustomOperator {
   // Whether its tensors may be of strings. Operators that a program registers with hearth.h get
   // none: handles mean nothing outside the library.
   virtual bool takesStrings() const { return false; }
+  // Whether only a device computes it (ops/device_operator.h).
+  virtual bool isOfDevice() const { return false; }
   // `call` has no tensors. Calls code of the program.
   virtual Result<std::shared_ptr<const CustomNode>> makeNode(const CustomCall& call) const = 0;
 };
@@ -70,9 +72,11 @@ class CustomOperator {
 // Registers an operator for the life of the process. kBadData when its name is empty, longer than
 // 1024 bytes or taken. Thread-safe.
 Status registerCustomOperator(std::unique_ptr<const CustomOperator> custom);
-// What the program registered under this name, else what the library has; null for neither.
-// Thread-safe.
+// What the program registered under this name, else what the library has, else a device's; null for
+// none of them. Thread-safe.
 const CustomOperator* findCustomOperator(std::string_view name);
+// kBadData for a name that no operator can have.
+Status checkOperatorName(std::string_view name);
 // The error for a name that findCustomOperator() does not know; it tells the user what to do.
 std::unexpected<Error> unknownCustomOperator(std::string_view name);
 

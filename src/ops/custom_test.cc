@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/custom_operator.h"
+#include "ops/device_operator.h"
 #include "ops/testing/operation_builder.h"
 
 namespace hearth::ops {
@@ -217,6 +218,23 @@ TEST(CustomTest, NamesAreTakenOnce) {
               HasSubstr("0 bytes"));
   EXPECT_NE(findCustomOperator("Ops_Taken"), nullptr);
   EXPECT_EQ(findCustomOperator("Ops_Take"), nullptr);
+}
+
+TEST(CustomTest, OperatorsOfDevicesHaveTheShapesOfTheModelAndCannotBeComputed) {
+  EXPECT_THAT(messageOf(registerDeviceOperator("")), HasSubstr("0 bytes"));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(registerDeviceOperator("Ops_Device"));
+  ASSERT_NE(findCustomOperator("Ops_Device"), nullptr);
+  EXPECT_TRUE(findCustomOperator("Ops_Device")->isOfDevice());
+  OperationBuilder builder(OperationType::kCustom);
+  addHead(&builder, "Ops_Device", 1).input({3}, std::vector<float>{1, 2, 3}).output(floats({2}));
+  EXPECT_TRUE(builder.validate());
+  EXPECT_THAT(messageOf(builder.run()), HasSubstr("Only a device computes"));
+  OperationBuilder open(OperationType::kCustom);
+  addHead(&open, "Ops_Device", 1).input({3}, std::vector<float>{1, 2, 3}).output(floats({0}));
+  EXPECT_THAT(messageOf(open.run()), HasSubstr("does not say the shape of output 0"));
+  // The program's own comes first.
+  registerTest("Ops_Device", {likeInput, addOption});
+  EXPECT_FALSE(findCustomOperator("Ops_Device")->isOfDevice());
 }
 
 }  // namespace

@@ -197,6 +197,8 @@ void addProbeOptions(CLI::App* app, ProbeOptions* options) {
           "Device node that it uses, such as /dev/galcore; may be repeated", "PATH");
   addList("--folder", &options->folders, "Folder that it reads and writes; may be repeated",
           "PATH");
+  addList("--custom-operator", &options->customOperators,
+          "Custom operation of the model that the delegate computes; may be repeated", "NAME");
   app->add_option("--tflite", options->version,
                   "Version of TensorFlow that it was compiled for, such as 2.14 (not known)")
       ->type_name("VERSION")

@@ -62,13 +62,14 @@ struct InspectOptions {
 
 // What `devices --probe` tries.
 struct ProbeOptions {
-  std::string library;                 // of the delegate; empty: none is tried
-  std::string model;                   // empty: none
-  std::vector<std::string> options;    // KEY=VALUE, for the delegate
-  std::vector<std::string> variables;  // NAME=VALUE, of its host's environment
-  std::vector<std::string> devices;    // device nodes that it uses
-  std::vector<std::string> folders;    // that it reads and writes
-  std::string version;                 // of TensorFlow that it was compiled for; empty: not known
+  std::string library;                       // of the delegate; empty: none is tried
+  std::string model;                         // empty: none
+  std::vector<std::string> options;          // KEY=VALUE, for the delegate
+  std::vector<std::string> variables;        // NAME=VALUE, of its host's environment
+  std::vector<std::string> devices;          // device nodes that it uses
+  std::vector<std::string> folders;          // that it reads and writes
+  std::vector<std::string> customOperators;  // custom operations that it computes
+  std::string version;  // of TensorFlow that it was compiled for; empty: not known
 };
 
 struct DevicesOptions {

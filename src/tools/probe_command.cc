@@ -75,9 +75,11 @@ Outcome<Json> manifestOf(const ProbeOptions& options) {
   Json needs = {{"code", true}};
   if (!options.devices.empty()) needs["devices"] = options.devices;
   if (!options.folders.empty()) needs["read_write"] = options.folders;
-  return Json{{"name", deviceName(library)},
-              {"delegate", std::move(delegate)},
-              {"needs", std::move(needs)}};
+  Json manifest = {{"name", deviceName(library)},
+                   {"delegate", std::move(delegate)},
+                   {"needs", std::move(needs)}};
+  if (!options.customOperators.empty()) manifest["custom_operators"] = options.customOperators;
+  return manifest;
 }
 
 // A folder with the manifest, which goes with this object.
@@ -116,7 +118,8 @@ class Trial {
   Trial(const Model& model, const std::string& device) : model_(model), device_(device) {}
 
   // Adds "operations", and where the device takes any "devices", those that the model is divided
-  // among; where these are not the processor alone also "ready_ms", "run_ms" and "results".
+  // among; where these are not the processor alone also "ready_ms" and "run_ms", and "results"
+  // where the processor can compute the model, too.
   Outcome<void> run(Json* report);
 
  private:
@@ -258,6 +261,17 @@ Outcome<void> Trial::run(Json* report) {
   HEARTH_ASSIGN((*report)["operations"], claims(told));
   const Json& operations = (*report)["operations"];
   if (operations["taken"] == 0) return {};
+  // Custom operations that only the delegate knows have nothing to be compared with.
+  const bool isComparable = std::ranges::any_of(told["devices"], [&](const Json& device) {
+    return device["device"] == kCpu && device["operations_taken"] == operations["count"];
+  });
+  if (!isComparable) {
+    HEARTH_ASSIGN(const Side alone, measure(""));
+    (*report)["devices"] = alone.device;
+    (*report)["ready_ms"] = {{"delegate", alone.readyMs}};
+    (*report)["run_ms"] = {{"delegate", alone.runMs}};
+    return {};
+  }
   HEARTH_ASSIGN(const Side right, measure(kCpu));
   HEARTH_ASSIGN(const Side own, measure(operations["taken"] == operations["count"] ? device_ : ""));
   (*report)["devices"] = own.device;
@@ -278,17 +292,21 @@ std::string trialText(const Json& report) {
                             printable(refused["type"].get<std::string>()),
                             printable(refused["reason"].get<std::string>()));
   if (!report.contains("devices")) return out;
-  if (!report.contains("results"))
+  if (!report.contains("ready_ms"))
     return out +
            base::formatText("  runs on     {} alone: the parts are not worth the copies\n", kCpu);
   const auto row = [&](const char* name, const Json& times) {
-    out += base::formatText("  {:<11} {}; {} takes {}\n", name,
-                            millisecondsText(times["delegate"].get<double>()), kCpu,
-                            millisecondsText(times["cpu"].get<double>()));
+    out += base::formatText("  {:<11} {}", name, millisecondsText(times["delegate"].get<double>()));
+    if (times.contains("cpu"))
+      out += base::formatText("; {} takes {}", kCpu, millisecondsText(times["cpu"].get<double>()));
+    out += "\n";
   };
   out += base::formatText("  runs on     {}\n", printable(report["devices"].get<std::string>()));
   row("ready in", report["ready_ms"]);
   row("inference", report["run_ms"]);
+  if (!report.contains("results"))
+    return out +
+           base::formatText("  results     not compared: {} cannot compute all of it\n", kCpu);
   const Json& results = report["results"];
   const auto different = results["different_elements"].get<size_t>();
   out += different == 0 ? base::formatText("  results     those of {}, to the last bit\n", kCpu)

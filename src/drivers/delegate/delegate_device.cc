@@ -12,9 +12,11 @@
 #include "drivers/delegate/delegate_model.h"
 #include "drivers/delegate/device_context.h"
 #include "graph/validated_model.h"
+#include "hal/device_operators.h"
 #include "hal/operation_check.h"
 #include "hal/preparation_check.h"
 #include "hal/request_check.h"
+#include "ops/device_operator.h"
 #include "ops/operation.h"
 
 namespace hearth::drivers::delegate {
@@ -37,7 +39,10 @@ class DelegateDevice final : public hal::Device {
   hal::DeviceType type() const override { return hal::DeviceType::kAccelerator; }
   int64_t featureLevel() const override { return 1000007; }
   std::vector<std::string> supportedExtensions() const override {
-    return {std::string(graph::kTfliteExtensionName)};
+    std::vector<std::string> extensions = {std::string(graph::kTfliteExtensionName)};
+    for (const std::string& name : context_->settings().customOperators)
+      extensions.push_back(hal::deviceOperatorExtension(name));
+    return extensions;
   }
 
   hal::Capabilities capabilities() const override {
@@ -123,6 +128,7 @@ Result<DeviceSettings> settingsOf(const hal::DriverManifest& manifest) {
   settings.options = manifest.delegate->options;
   settings.variables = manifest.delegate->variables;
   settings.cache = manifest.delegate->cache;
+  settings.customOperators = manifest.customOperators;
   // Wrong variables are told where the store is opened for the CPU; here nothing is kept.
   if (auto store = cache::StoreOptions::fromEnvironment()) settings.store = *std::move(store);
   settings.prepareLimit = std::chrono::seconds(manifest.delegate->prepareSeconds);
@@ -146,6 +152,8 @@ Result<DeviceSettings> settingsOf(const hal::DriverManifest& manifest) {
 }
 
 Result<std::shared_ptr<hal::Device>> createDevice(DeviceSettings settings) {
+  for (const std::string& name : settings.customOperators)
+    HEARTH_TRY(ops::registerDeviceOperator(name));
   HEARTH_ASSIGN(std::shared_ptr<DeviceContext> context, DeviceContext::create(std::move(settings)));
   return std::make_shared<DelegateDevice>(std::move(context));
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cache/store/store_options.h"
@@ -23,11 +24,13 @@ struct DeviceSettings {
   DelegateOptions options;
   DelegateOptions variables;            // of the environment, which the caller has set
   tflite_abi::TensorflowMinor version;  // of TensorFlow, that the delegate was compiled for
-  // After which time this process ends when the library does not take or prepare a model; 0: it
-  // waits. For hosts.
+  // After which time this process ends when the library does not end a call: to load it, to take,
+  // prepare or give up a model. 0: it waits. For hosts.
   std::chrono::seconds prepareLimit{0};
   // The options that say where the library keeps a cache of its own.
   std::optional<hal::DriverManifest::Delegate::Cache> cache;
+  // Custom operations that the delegate may take.
+  std::vector<std::string> customOperators;
   // The weight store in which that cache, and what the delegate takes, is remembered.
   std::optional<cache::StoreOptions> store;
 };

@@ -35,6 +35,9 @@ struct WrittenNode {
   std::vector<int32_t> outputs;
   std::vector<int32_t> intermediates;  // tensors without values, for their quantisation
   std::vector<uint8_t> parameters;     // the bytes of the operation's structure of parameters
+  // Of a custom operation, which has no parameters.
+  std::string customName;
+  std::vector<uint8_t> customOptions;
 };
 
 // Move-only: tensors point into `values` and into the model.

@@ -77,11 +77,18 @@ void OfferedGraph::fill() {
     Node& node = addNode(source.operation, source.inputs, source.outputs, source.intermediates);
     // Structures of parameters have grown; those who know longer ones read zeros behind.
     constexpr size_t kMostParameters = 128;
-    void* const parameters = std::calloc(1, source.parameters.size() + kMostParameters);
-    if (parameters == nullptr) throw std::bad_alloc();
-    node.parameters.reset(parameters);
-    std::ranges::copy(source.parameters, static_cast<uint8_t*>(parameters));
-    node.node.builtin_data = parameters;
+    node.registration.isCustom = source.code == tflite_abi::Builtin::kCustom;
+    if (node.registration.isCustom) {
+      node.registration.customName = source.customName;
+      node.node.custom_initial_data = source.customOptions.data();
+      node.node.custom_initial_data_size = static_cast<int32_t>(source.customOptions.size());
+    } else {
+      void* const parameters = std::calloc(1, source.parameters.size() + kMostParameters);
+      if (parameters == nullptr) throw std::bad_alloc();
+      node.parameters.reset(parameters);
+      std::ranges::copy(source.parameters, static_cast<uint8_t*>(parameters));
+      node.node.builtin_data = parameters;
+    }
     node.registration.builtinCode = static_cast<int32_t>(source.code);
     node.registration.version = source.version;
     showStructure(&node.registration);

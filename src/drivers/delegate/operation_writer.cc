@@ -232,8 +232,8 @@ Status OperationWriter::add(Builtin code, std::vector<int32_t> inputs, std::vect
 }
 
 WriteOperation findOperationWriter(ops::OperationType type) {
-  for (const auto family :
-       {windowedOperations(), elementwiseOperations(), movingOperations(), recurrentOperations()})
+  for (const auto family : {windowedOperations(), elementwiseOperations(), movingOperations(),
+                            recurrentOperations(), customOperations()})
     if (const auto found = std::ranges::find(family, type, &OperationEntry::type);
         found != family.end())
       return found->write;

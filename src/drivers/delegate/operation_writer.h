@@ -118,6 +118,7 @@ std::span<const OperationEntry> windowedOperations();     // convolutions, pools
 std::span<const OperationEntry> elementwiseOperations();  // and reductions, products
 std::span<const OperationEntry> movingOperations();       // those that move elements
 std::span<const OperationEntry> recurrentOperations();    // with states
+std::span<const OperationEntry> customOperations();       // that only a device knows
 
 // Null for an operation that TensorFlow Lite lacks.
 WriteOperation findOperationWriter(ops::OperationType type);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "frontends/tflite/model_file.h"
-#include "ops/custom_operator.h"
+#include "hal/device_operators.h"
 #include "tflite_abi/builtin_params.h"
 
 namespace hearth::delegate {
@@ -555,7 +555,7 @@ const KnownOperation* findOperation(BuiltinOperator code) {
 
 // Whether the reader of files translates custom operations of this name.
 bool isKnownCustomOperation(const std::string& name) {
-  return tflite::isKnownCustomOperation(name) || ops::findCustomOperator(name) != nullptr;
+  return tflite::isKnownCustomOperation(name) || hal::findOperator(name) != nullptr;
 }
 
 // A composite that the reader of files knows by name. Any other one stays with the runtime, which

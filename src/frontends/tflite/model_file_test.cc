@@ -225,7 +225,8 @@ TEST_F(SharedModel, CustomOperationsAreNamed) {
   EXPECT_EQ(imported.error().message(),
             "Operation 0 of subgraph 0 is the custom operation \"SignalWindow\" version 1, which "
             "is not known; a program can bring its operator along with "
-            "hearth_custom_operator_register, the command with --custom-operators.");
+            "hearth_custom_operator_register, the command with --custom-operators, "
+            "and a device that computes it names it in its manifest.");
   const ModelSummary summary = file->summary();
   ASSERT_EQ(summary.subgraphs.size(), 1u);
   size_t unsupported = 0;

@@ -6,6 +6,7 @@
 
 #include "frontends/tflite/reader/operator_reader.h"
 #include "frontends/tflite/translators/translators.h"
+#include "hal/device_operators.h"
 #include "ops/custom_operator.h"
 
 namespace hearth::tflite {
@@ -159,7 +160,7 @@ Status translateReplacement(SubgraphBuilder& builder, const Replacement& replace
 
 const TranslatorEntry* registeredTranslator(std::string_view name) {
   if (name.starts_with(kReservedPrefix)) return nullptr;
-  return ops::findCustomOperator(name) == nullptr ? nullptr : &kRegistered;
+  return hal::findOperator(name) == nullptr ? nullptr : &kRegistered;
 }
 
 }  // namespace hearth::tflite

@@ -106,7 +106,8 @@ Status SubgraphBuilder::translateOperator(uint32_t i) {
       return fail(ErrorCode::kUnsupported,
                   "Operation {} of subgraph {} is the custom operation \"{}\" version {}, which "
                   "is not known; a program can bring its operator along with "
-                  "hearth_custom_operator_register, the command with --custom-operators.",
+                  "hearth_custom_operator_register, the command with --custom-operators, "
+                  "and a device that computes it names it in its manifest.",
                   i, sourceIndex(), operationName(*code), code->version());
     return fail(ErrorCode::kUnsupported,
                 "Operation {} of subgraph {} is {} version {} (builtin code {}), which is not "
