@@ -24,6 +24,7 @@ class CheckEnvironmentTest(unittest.TestCase):
         self.write("base/log_test.cc", call)
         self.write("hal/cts/suite.cc", call)
         self.write("cache/a.cc", "// getenv() is not called here.\n")
+        self.write("cache/testing/library.c", call)
         self.assertEqual(check_environment.violations(self.root), [])
         self.write("cache/b.cc", call)
         self.write("cache/c.h", "  return ::secure_getenv(name);\n")

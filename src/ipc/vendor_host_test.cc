@@ -29,6 +29,7 @@
 #include "ipc/hosted_device.h"
 #include "ipc/patience.h"
 #include "ipc/testing/patience_limit.h"
+#include "memory/pool.h"
 
 namespace hearth::ipc {
 namespace {
@@ -54,16 +55,22 @@ class VendorHostTest : public testing::Test {
     base::setLogLevelFromEnvironment();
   }
 
-  // A device whose delegate does `harm` at `stage` and has the habit.
-  std::shared_ptr<HostedDevice> device(const std::string& stage, const std::string& harm,
-                                       const std::string& habit = "") {
+  // A device whose delegate does `harm` at `stage` and has the habit. Its host ends when a call
+  // into the library takes longer than `seconds`.
+  Result<std::shared_ptr<HostedDevice>> make(const std::string& stage, const std::string& harm,
+                                             const std::string& habit = "", int seconds = 120) {
     const std::string manifest = (folder_ / "npu.json").string();
     std::ofstream(manifest) << base::formatText(
         R"({{"name": "npu", "needs": {{"code": true}}, "delegate": {{
-             "library": "{}", "options": {{"stage": "{}", "harm": "{}", "habit": "{}"}}}}}})",
-        HEARTH_TEST_DELEGATE, stage, harm, habit);
+             "library": "{}", "options": {{"stage": "{}", "harm": "{}", "habit": "{}"}},
+             "variables": {{"VENDOR_LOAD": "{}"}}, "prepare_seconds": {}}}}})",
+        HEARTH_TEST_DELEGATE, stage, harm, habit, stage == "load" ? harm : "", seconds);
     const HostProgram program{HEARTH_TOOL, {"--device", "npu", "--manifest", manifest}, variables_};
-    auto made = HostedDevice::create("npu", [program] { return spawnHost(program); });
+    return HostedDevice::create("npu", [program] { return spawnHost(program); });
+  }
+  std::shared_ptr<HostedDevice> device(const std::string& stage, const std::string& harm,
+                                       const std::string& habit = "", int seconds = 120) {
+    auto made = make(stage, harm, habit, seconds);
     EXPECT_TRUE(made) << made.error().toString();
     return made ? *made : nullptr;
   }
@@ -121,7 +128,7 @@ TEST_F(VendorHostTest, AWellBehavedDelegateComputes) {
 }
 
 TEST_F(VendorHostTest, HabitsOfDelegatesAreNoHarm) {
-  for (const char* const habit : {"print", "thread", "signals", "leak", "temporaries"}) {
+  for (const char* const habit : {"print", "thread", "signals", "leak", "temporaries", "fork"}) {
     const auto npu = device("", "", habit);
     ASSERT_NE(npu, nullptr);
     const Status used = use(*npu);
@@ -198,19 +205,48 @@ TEST_F(VendorHostTest, ALaterHostFindsWhatTheDelegateHasCompiled) {
   }
 }
 
-TEST_F(VendorHostTest, EndsAtAnyStageAreErrors) {
-  constexpr std::pair<const char*, const char*> kEnds[] = {
-      {"create", "crash"}, {"prepare", "exit"}, {"init", "abort"},
-      {"kernel", "crash"}, {"invoke", "exit"},  {"invoke", "crash"}};
-  for (const auto& [stage, harm] : kEnds) {
-    SCOPED_TRACE(base::formatText("{} in {}", harm, stage));
-    const auto npu = device(stage, harm);
-    ASSERT_NE(npu, nullptr);
-    const Status used = use(*npu);
-    ASSERT_FALSE(used);
+// The stages of a library's use in which it may end or stop its process. The habit is one with
+// which the stage comes.
+struct Stage {
+  const char* name;
+  const char* habit = "";
+  bool isAfterUse = false;  // what is asked for may have been answered by then
+};
+constexpr Stage kStages[] = {{"load"},
+                             {"create"},
+                             {"prepare"},
+                             {"init"},
+                             {"kernel"},
+                             {"invoke"},
+                             {"copy", "handles"},
+                             {"free", "", true},
+                             {"destroy", "", true}};
+
+void expectDeath(const Stage& stage, const Status& used) {
+  if (used)
+    EXPECT_TRUE(stage.isAfterUse);
+  else
     EXPECT_EQ(used.error().code(), ErrorCode::kDeadObject) << used.error().toString();
+}
+
+class VendorEndTest : public VendorHostTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(VendorEndTest, IsAnErrorAtAnyStage) {
+  for (const Stage& stage : kStages) {
+    SCOPED_TRACE(stage.name);
+    const auto npu = make(stage.name, GetParam(), stage.habit);
+    if (std::string_view(stage.name) == "load") {
+      EXPECT_FALSE(npu);
+      continue;
+    }
+    ASSERT_TRUE(npu) << npu.error().toString();
+    expectDeath(stage, use(**npu));
+    EXPECT_GE((*npu)->state().restarts, 1u);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Delegates, VendorEndTest, testing::Values("crash", "abort", "exit"),
+                         [](const auto& info) { return info.param; });
 
 TEST_F(VendorHostTest, TheNextHostIsAskedAgain) {
   const auto npu = device("prepare", "crash");
@@ -223,6 +259,109 @@ TEST_F(VendorHostTest, WritingFarBeyondAResultIsAnError) {
   const auto npu = device("", "", "trample");
   ASSERT_NE(npu, nullptr);
   EXPECT_FALSE(use(*npu));
+}
+
+// Without a deadline of the client's.
+TEST_F(VendorHostTest, HangingAtAnyStageOfAPreparationIsEndedByTheHost) {
+  for (const Stage& stage : kStages) {
+    SCOPED_TRACE(stage.name);
+    const auto npu = make(stage.name, "hang", stage.habit, 2);
+    if (std::string_view(stage.name) == "load") {
+      EXPECT_FALSE(npu);
+      continue;
+    }
+    ASSERT_TRUE(npu) << npu.error().toString();
+    expectDeath(stage, use(**npu, {}, 0));
+    EXPECT_GE((*npu)->state().restarts, 1u);
+  }
+}
+
+// A handler that returns repeats the fault for ever.
+TEST_F(VendorHostTest, AFaultBehindTheLibrarysOwnHandlerIsEndedByTheHost) {
+  const auto npu = device("init", "crash", "signals", 2);
+  ASSERT_NE(npu, nullptr);
+  const Status used = use(*npu, {}, 0);
+  ASSERT_FALSE(used);
+  EXPECT_EQ(used.error().code(), ErrorCode::kDeadObject) << used.error().toString();
+}
+
+TEST_F(VendorHostTest, AThreadThatCrashesWhileNobodyCallsIsAnError) {
+  const auto npu = device("thread", "crash", "thread");
+  ASSERT_NE(npu, nullptr);
+  for (int i = 0; i < 3; ++i) {
+    const Status used = use(*npu);
+    if (!used) {
+      EXPECT_EQ(used.error().code(), ErrorCode::kDeadObject) << used.error().toString();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_GE(npu->state().restarts, 1u);
+}
+
+TEST_F(VendorHostTest, DamageToTheInterfacesStructuresIsAnError) {
+  for (const char* const habit : {"vandal", "close"}) {
+    SCOPED_TRACE(habit);
+    const auto npu = device("", "", habit);
+    ASSERT_NE(npu, nullptr);
+    EXPECT_FALSE(use(*npu));
+  }
+}
+
+// Constants are in the client's file, which its host maps.
+TEST_F(VendorHostTest, WritingIntoConstantsChangesNoFile) {
+  const std::vector<float> weights = {1, 2, 3, 4};
+  const std::string path = (folder_ / "weights").string();
+  std::ofstream(path).write(reinterpret_cast<const char*>(weights.data()), 16);
+  auto pool = memory::Pool::openFile(path);
+  ASSERT_TRUE(pool) << pool.error().toString();
+  constexpr auto kFloat = graph::OperandType::kTensorFloat32;
+  hal::cts::ModelBuilder builder;
+  const uint32_t in = builder.input(kFloat, {4});
+  const uint32_t constant = builder.reference(kFloat, {4}, *pool, 0);
+  builder.operation(graph::OperationType::kAdd, {in, constant, builder.scalar(0)},
+                    {builder.output(kFloat, {4})});
+  const auto model = std::make_shared<const graph::Model>(builder.model());
+  const auto npu = device("", "", "constants");
+  ASSERT_NE(npu, nullptr);
+  EXPECT_FALSE(npu->prepareModel(model, {}, {}));
+  std::vector<float> after(4);
+  std::ifstream(path).read(reinterpret_cast<char*>(after.data()), 16);
+  EXPECT_EQ(after, weights);
+}
+
+// The kernel reads the constants where they are, and what becomes of a read beyond the end of a
+// file is for the guard to say, whatever handlers the library has set.
+TEST_F(VendorHostTest, ConstantsThatAreLostAreAnErrorOfTheExecution) {
+  constexpr uint32_t kCount = 64 << 10;
+  const std::string path = (folder_ / "weights").string();
+  const std::vector<float> weights(kCount, 1.0f);
+  std::ofstream(path).write(reinterpret_cast<const char*>(weights.data()), kCount * sizeof(float));
+  auto pool = memory::Pool::openFile(path);
+  ASSERT_TRUE(pool) << pool.error().toString();
+  constexpr auto kFloat = graph::OperandType::kTensorFloat32;
+  hal::cts::ModelBuilder builder;
+  const uint32_t in = builder.input(kFloat, {kCount});
+  const uint32_t constant = builder.reference(kFloat, {kCount}, *pool, 0);
+  builder.operation(graph::OperationType::kAdd, {in, constant, builder.scalar(0)},
+                    {builder.output(kFloat, {kCount})});
+  const auto npu = device("", "", "signals");
+  ASSERT_NE(npu, nullptr);
+  auto prepared = npu->prepareModel(std::make_shared<const graph::Model>(builder.model()), {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  std::vector<float> a(kCount, 2.0f), out(kCount);
+  const auto compute = [&] {
+    return computeOnce(**prepared, {{argumentFor(a)}, {argumentFor(out)}}).status;
+  };
+  ASSERT_TRUE(compute());
+  EXPECT_THAT(out, testing::Each(3.0f));
+  const int process = npu->state().process;
+  std::filesystem::resize_file(path, 4096);
+  for (int i = 0; i < 2; ++i) {
+    const Status lost = compute();
+    ASSERT_FALSE(lost);
+    EXPECT_THAT(lost.error().toString(), testing::HasSubstr("Constants of the model were lost"));
+  }
+  EXPECT_EQ(npu->state().process, process);
 }
 
 TEST_F(VendorHostTest, HangingAtAnyStageIsEndedByTheClient) {

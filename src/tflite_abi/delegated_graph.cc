@@ -2,6 +2,7 @@
 #include "tflite_abi/delegated_graph.h"
 
 #include <algorithm>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -20,6 +21,14 @@ struct OpaqueDelegateParams {
   TfLiteIntArray* inputs;
   TfLiteIntArray* outputs;
 };
+
+template <typename Params>
+std::unique_ptr<void, FreeMemory> copied(const Params& params) {
+  std::unique_ptr<void, FreeMemory> memory(std::malloc(sizeof params));
+  if (memory == nullptr) throw std::bad_alloc();
+  new (memory.get()) Params(params);
+  return memory;
+}
 
 const TfLiteOpaqueDelegateBuilder* builderOf(const TfLiteDelegate& delegate) {
   // Structures that are older than the field have the function.
@@ -262,14 +271,18 @@ int32_t DelegatedGraph::addKernel(const TfLiteOperator& registration, const Node
   beforeInit(&made, nodes_.size() - 1);
   const TfLiteDelegateParams params = made.partition->params(delegate);
   const TfLiteOpaqueDelegateBuilder* const builder = builderOf(*delegate);
-  const OpaqueDelegateParams opaque = {delegate, builder == nullptr ? nullptr : builder->data,
-                                       params.nodes_to_replace, params.input_tensors,
-                                       params.output_tensors};
-  const void* const given = builder != nullptr ? static_cast<const void*>(&opaque) : &params;
+  // Kernels may keep the pointer, and look for the same structure in their node.
+  if (builder == nullptr)
+    made.parameters = copied(params);
+  else
+    made.parameters = copied(OpaqueDelegateParams{delegate, builder->data, params.nodes_to_replace,
+                                                  params.input_tensors, params.output_tensors});
+  made.node.builtin_data = made.parameters.get();
   for (const int32_t output : subset.outputs)
     tensors_[static_cast<size_t>(output)].delegate = delegate;
   made.isOpen = true;
-  made.node.user_data = made.registration.callInit(&context_, static_cast<const char*>(given), 0);
+  made.node.user_data =
+      made.registration.callInit(&context_, static_cast<const char*>(made.parameters.get()), 0);
   return static_cast<int32_t>(nodes_.size() - 1);
 }
 

@@ -25,7 +25,8 @@ class TensorMemory {
   uint8_t* data() const { return data_; }
   uint64_t size() const { return size_; }
 
-  // Marks the padding of allocated memory; isWithin() then tells whether nobody has written there.
+  // Marks bytes before allocated memory and the padding behind it; isWithin() then tells whether
+  // nobody has written there.
   void guard();
   bool isWithin() const;
 

@@ -12,7 +12,13 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import numpy as np
 from command import HEARTH, ROOT, DataTest
+
+sys.path.insert(0, str(ROOT / "bench"))
+
+from workloads import tflite_schema as schema  # noqa: E402
+from workloads.flatbuffer import Scalar, String, Table, TableVector, Vector, encode  # noqa: E402
 
 BUILD = pathlib.Path(HEARTH).parents[1]
 OWN_DELEGATE = BUILD / "lib" / "libhearth_delegate.so"
@@ -32,6 +38,34 @@ CONVERTED = [COMPATIBILITY / f"{name}.tflite" for name in
              ("keyword-spotting-uint8-io", "layer-norm-int8", "mobilenet-v3-block-int8", "resnet-float32",
               "shufflenet-int16x8", "transformer-block-int8", "u-net-int8-io")]
 STORELESS = {**os.environ, "HEARTH_STORE_MODE": "off", "HEARTH_LOG": "off"}
+
+
+# Of the schema's enumeration of operations, and fields of it that no network of the benchmarks uses.
+RELU, CUSTOM = 19, 32
+CUSTOM_CODE = 1
+CUSTOM_OPTIONS = 5
+
+
+def customModel(name, options):
+    """y = name(relu(x)) of float32 [2,3], as a vendor's tool writes a part that it has compiled."""
+    tensors = [Table({schema.TENSOR_SHAPE: Vector(np.int32, [2, 3]), schema.TENSOR_TYPE: Scalar("b", 0),
+                      schema.TENSOR_BUFFER: Scalar("I", 0), schema.TENSOR_NAME: String(each)}) for each in "xry"]
+    codes = [Table({schema.OPERATOR_CODE_DEPRECATED: Scalar("b", code), schema.OPERATOR_CODE_VERSION: Scalar("i", 1),
+                    schema.OPERATOR_CODE_BUILTIN: Scalar("i", code), **more})
+             for code, more in ((RELU, {}), (CUSTOM, {CUSTOM_CODE: String(name)}))]
+    operators = [Table({schema.OPERATOR_OPCODE_INDEX: Scalar("I", index),
+                        schema.OPERATOR_INPUTS: Vector(np.int32, [index]),
+                        schema.OPERATOR_OUTPUTS: Vector(np.int32, [index + 1]), **more})
+                 for index, more in enumerate(({}, {CUSTOM_OPTIONS: Vector(np.uint8, list(options))}))]
+    model = Table({schema.MODEL_VERSION: Scalar("I", schema.SCHEMA_VERSION),
+                   schema.MODEL_OPERATOR_CODES: TableVector(codes),
+                   schema.MODEL_SUBGRAPHS: TableVector([Table({
+                       schema.SUBGRAPH_TENSORS: TableVector(tensors),
+                       schema.SUBGRAPH_INPUTS: Vector(np.int32, [0]),
+                       schema.SUBGRAPH_OUTPUTS: Vector(np.int32, [2]),
+                       schema.SUBGRAPH_OPERATORS: TableVector(operators)})]),
+                   schema.MODEL_BUFFERS: TableVector([Table({})])})
+    return encode(model, schema.FILE_IDENTIFIER, schema.BUFFER_ALIGNMENT)[0]
 
 
 class VendorDelegateTest(DataTest):
@@ -62,6 +96,24 @@ class VendorDelegateTest(DataTest):
             with self.subTest(model.stem):
                 self.assertEqual(self.outputs(model, "--device", "npu", env=env),
                                  self.outputs(model, "--device", "hearth-cpu", env=env))
+
+    def testCustomOperationsGoToTheDeviceThatNamesThem(self):
+        model = self.folder / "custom.tflite"
+        model.write_bytes(customModel("vendor-times", [5]))
+        env = self.environment(TEST_DELEGATE, {"take": ",32,"})
+        self.assertIn("names it in its manifest", self.refuse(1, "run", model, "--random-input", 1, env=env))
+        manifest = json.loads((self.folder / "npu.json").read_text(encoding="utf-8"))
+        manifest["custom_operators"] = ["vendor-times"]
+        (self.folder / "npu.json").write_text(json.dumps(manifest), encoding="utf-8")
+        x = np.asarray([[1, -2, 3], [-4, 5, 6]], np.float32)
+        np.save(self.folder / "x.npy", x)
+        self.succeed("run", model, "--input", self.folder / "x.npy", "--output-dir", self.folder, env=env)
+        np.testing.assert_array_equal(np.load(self.folder / "output_0.npy"), np.maximum(x, 0) * 5)
+        operations = self.json("inspect", model, env=env)["signatures"][0]["operations"]
+        taken = {device["device"]: device["supported"] for device in operations[1]["devices"]}
+        self.assertEqual(taken, {"hearth-cpu": False, "npu": True, "nnapi-reference": False})
+        self.assertIn("Only a device", self.hearth("run", model, "--random-input", 1, "--device", "hearth-cpu",
+                                                   env=env).stderr)
 
     def probe(self, library, *arguments):
         return self.json("devices", "--probe", library, *arguments, env=STORELESS)
@@ -113,10 +165,17 @@ class VendorDelegateTest(DataTest):
 
     def testAHostThatEndsLeavesTheModelToTheCpu(self):
         right = self.outputs(self.model("person_detect"), "--device", "hearth-cpu", env=STORELESS)
-        for stage in ("prepare", "init", "invoke"):
+        for stage in ("load", "create", "prepare", "init", "kernel", "invoke", "free", "destroy"):
             with self.subTest(stage):
-                env = self.environment(TEST_DELEGATE, {"stage": stage, "harm": "crash"})
+                env = self.environment(TEST_DELEGATE, {"stage": stage, "harm": "crash"},
+                                       variables={"VENDOR_LOAD": "crash" if stage == "load" else ""})
                 self.assertEqual(self.outputs(self.model("person_detect"), env=env), right)
+
+    def testWhatALibraryPrintsIsNotOnStandardOutput(self):
+        env = self.environment(TEST_DELEGATE, {"habit": "print"})
+        run = self.hearth("run", self.model("person_detect"), "--random-input", 1, "--json", env=env)
+        self.assertIn("vendor: invoke\n", run.stderr)
+        self.assertIn("outputs", json.loads(run.stdout))
 
     def serve(self, env):
         """A host of npu for all clients, and the variables of these."""

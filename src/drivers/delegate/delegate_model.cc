@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "base/caught.h"
 #include "base/log.h"
 #include "drivers/delegate/call_limit.h"
 #include "hal/request_check.h"
@@ -27,10 +29,13 @@ uint64_t nanosecondsSince(std::chrono::steady_clock::time_point start) {
 
 // The graph with the library's cache, in which it may have files open.
 SharedGraph shared(std::unique_ptr<OfferedGraph> graph, std::shared_ptr<VendorLibrary> library,
-                   std::shared_ptr<WorkingCache> cache) {
+                   std::shared_ptr<WorkingCache> cache, std::chrono::seconds limit) {
   return {graph.release(),
-          [held = std::move(library), files = std::move(cache)](OfferedGraph* ended) {
+          [held = std::move(library), files = std::move(cache), limit](OfferedGraph* ended) {
             const std::lock_guard lock(held->mutex());
+            std::optional<CallLimit> ending;
+            base::logged("A limit of a delegate's end",
+                         [&] { ending.emplace(held->path(), limit); });
             delete ended;
           }};
 }
@@ -70,7 +75,7 @@ Result<SharedGraph> offerGraph(const Offer& offer, const DeviceContext& context,
           std::move(written), library,
           offer.cache != nullptr ? offer.cache->addTo(settings.options) : settings.options,
           options.threads == 0 ? -1 : static_cast<int32_t>(options.threads)));
-  return shared(std::move(graph), library.shared_from_this(), offer.cache);
+  return shared(std::move(graph), library.shared_from_this(), offer.cache, settings.prepareLimit);
 }
 
 // After a failure: whether the model can be offered again without what was restored, which is
@@ -108,6 +113,7 @@ class DelegateExecution final : public hal::Execution {
     result.status = graph_->compute(inputs_, outputs_);
     const uint64_t onDevice = nanosecondsSince(begin);
     if (result.status) result.status = hal::checkMemoriesWhole(request_.pools);
+    if (result.status) result.status = model_->checkConstants();
     if (!result.status) {
       result.outputShapes.clear();
       return result;
@@ -213,6 +219,10 @@ Status DelegateModel::prepare(const Offer& offer) const {
   const std::lock_guard calling(library.mutex());
   const CallLimit limit(library.path(), context_->settings().prepareLimit);
   return offer.graph->prepare();
+}
+
+Status DelegateModel::checkConstants() const {
+  return hal::checkPoolsWhole(*model_);
 }
 
 hal::StartReport DelegateModel::keepCache(const Offer& offer) const {

@@ -54,6 +54,8 @@ class DelegateModel final : public hal::PreparedModel,
   hal::StartReport startReport() const override;
 
   VendorLibrary& library() { return context_->library(); }
+  // An error if constants were lost since the model was given, which kernels read where they are.
+  Status checkConstants() const;
 
  private:
   struct Variant {

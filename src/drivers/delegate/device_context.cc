@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cache/identity/identity_table.h"
 #include "cache/object/store_folder.h"
+#include "drivers/delegate/call_limit.h"
 #include "drivers/delegate/library_identity.h"
 
 namespace hearth::drivers::delegate {
@@ -52,7 +53,11 @@ DeviceContext::DeviceContext(DeviceSettings settings, std::shared_ptr<VendorLibr
       identity_(identityOf(settings_, *library_)) {}
 
 Result<std::shared_ptr<DeviceContext>> DeviceContext::create(DeviceSettings settings) {
-  HEARTH_ASSIGN(std::shared_ptr<VendorLibrary> library, VendorLibrary::load(settings.library));
+  std::shared_ptr<VendorLibrary> library;
+  {
+    const CallLimit limit(settings.library, settings.prepareLimit);
+    HEARTH_ASSIGN(library, VendorLibrary::load(settings.library));
+  }
   std::shared_ptr<DeviceContext> made(new DeviceContext(std::move(settings), std::move(library)));
   made->openStore();
   return made;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/caught.h"
+#include "memory/sigbus_order.h"
 
 namespace hearth::drivers::delegate {
 namespace {
@@ -41,6 +42,7 @@ Result<std::unique_ptr<OfferedGraph>> OfferedGraph::create(WrittenGraph written,
   made->fill();
   HEARTH_ASSIGN(made->delegate_, library.makeDelegate(options));
   HEARTH_TRY(made->apply(made->delegate_.get(), false, [] { return Status(); }));
+  memory::putSigbusGuardFirst();
   return made;
 }
 
@@ -171,14 +173,17 @@ Status OfferedGraph::prepare() {
   HEARTH_TRY(checkShapes());
   // prepareKernel() takes the memory of outputs away, as a new preparation does.
   HEARTH_TRY(placeTensors());
-  return run();
+  HEARTH_TRY(run());
+  memory::putSigbusGuardFirst();
+  return {};
 }
 
 Status OfferedGraph::run() {
   for (const int32_t index : plan_) HEARTH_TRY(invokeKernel(nodes_[static_cast<size_t>(index)]));
   for (const auto& [tensor, memory] : memory_)
     if (!memory.isWithin())
-      return fail(ErrorCode::kOpFailed, "The delegate writes behind the end of the tensor {}.",
+      return fail(ErrorCode::kOpFailed,
+                  "The delegate writes before the begin or behind the end of the tensor {}.",
                   tensor);
   return checkShapes();
 }

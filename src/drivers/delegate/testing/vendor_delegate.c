@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An external delegate for tests, as a vendor's is known to behave: its options say which nodes it
 // takes and what it does wrong. It computes ADD, MUL and SUB of float32 tensors of one shape, alone
-// or with RELU.
+// or with RELU, and the custom operation "vendor-times", whose input it multiplies by the first
+// byte of its options.
 //
 // It declares the interface's structures itself, as those of TensorFlow 2.HEARTH_TEST_MINOR are.
 #include <errno.h>
@@ -18,7 +19,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum { kOk = 0, kError = 1, kFloat32 = 1, kConstant = 1, kArena = 2, kRelu = 1 };
-enum { kAdd = 0, kMul = 18, kSub = 41, kDelegateCode = 51 };
+enum { kAdd = 0, kMul = 18, kCustom = 32, kSub = 41, kDelegateCode = 51 };
 
 typedef struct {
   int size;
@@ -110,9 +111,9 @@ typedef struct {
 // The options.
 typedef struct {
   char take[64];   // "all", "none", or codes with commas around each: ",0,18,"
-  char stage[32];  // at which it does `harm`
+  char stage[32];  // at which it does `harm`: see harmAt()
   char harm[32];   // error, crash, abort, exit, hang
-  char habit[32];  // what it does besides: see below
+  char habit[32];  // what it does besides: see has()
   char log[512];   // a file to which it adds a letter: o when it is offered a graph, c when it
                    // compiles
   char cacheFile[512], cacheFolder[512], token[80];  // where it keeps what it has compiled
@@ -125,6 +126,7 @@ typedef struct {
 
 typedef struct {
   int code, left, right, result, activation;
+  float factor;  // of a custom operation
 } Step;
 
 typedef struct {
@@ -137,12 +139,11 @@ typedef struct {
   int temporary;
   float* held[256];  // outputs in buffers of the delegate
   Tensor* keptTensors;
-  bool isCompiled;  // at the first invocation
+  const Params* params;  // as they were given at the start
+  bool isCompiled;       // at the first invocation
 } Kernel;
 
-static int harmAt(const Vendor* vendor, const char* stage) {
-  if (strcmp(vendor->options.stage, stage) != 0) return kOk;
-  const char* const harm = vendor->options.harm;
+static int doHarm(const char* harm) {
   if (strcmp(harm, "crash") == 0) {
     volatile int* nowhere = NULL;
     *nowhere = 1;
@@ -152,6 +153,18 @@ static int harmAt(const Vendor* vendor, const char* stage) {
   if (strcmp(harm, "hang") == 0)
     for (;;) usleep(1000);
   return kError;
+}
+
+// Stages are create, prepare, init, kernel, invoke, numbers (an invocation with other numbers than
+// zeros), copy, free, destroy, and thread: some time later, while nobody calls.
+static int harmAt(const Vendor* vendor, const char* stage) {
+  return strcmp(vendor->options.stage, stage) == 0 ? doHarm(vendor->options.harm) : kOk;
+}
+
+// A stage before there are options.
+__attribute__((constructor)) static void load(void) {
+  const char* const harm = getenv("VENDOR_LOAD");
+  if (harm != NULL) doHarm(harm);
 }
 
 static bool has(const Vendor* vendor, const char* habit) {
@@ -216,6 +229,7 @@ static void* kernelInit(Context* context, const char* buffer, size_t length) {
   const Params* const params = (const Params*)buffer;
   Kernel* const kernel = calloc(1, sizeof(Kernel));
   kernel->vendor = params->delegate->data;
+  kernel->params = params;
   kernel->temporary = -1;
   if (harmAt(kernel->vendor, "init") != kOk) {
     free(kernel);
@@ -228,9 +242,18 @@ static void* kernelInit(Context* context, const char* buffer, size_t length) {
     const bool hasTwo = node->inputs->size > 1;
     // The parameters of these operations begin with the activation.
     const int* const parameters = node->builtinData;
-    kernel->steps[kernel->count++] =
-        (Step){registration->code, node->inputs->data[0], hasTwo ? node->inputs->data[1] : -1,
-               node->outputs->data[0], parameters != NULL ? parameters[0] : 0};
+    Step step = {registration->code,
+                 node->inputs->data[0],
+                 hasTwo ? node->inputs->data[1] : -1,
+                 node->outputs->data[0],
+                 parameters != NULL ? parameters[0] : 0,
+                 0};
+    if (step.code == kCustom) {
+      const bool isKnown = strcmp(registration->customName, "vendor-times") == 0;
+      if (!isKnown || parameters != NULL || node->customSize < 1) return NULL;
+      step.factor = ((const uint8_t*)node->customData)[0];
+    }
+    kernel->steps[kernel->count++] = step;
   }
   for (int i = 0; i < params->outputs->size && i < 8; ++i)
     kernel->outputs[kernel->outputCount++] = params->outputs->data[i];
@@ -242,7 +265,7 @@ static void kernelFree(Context* context, void* data) {
   (void)context;
   Kernel* const kernel = data;
   if (kernel == NULL) return;
-  harmAt(kernel->vendor, "free");
+  harmAt(kernel->vendor, "free");  // it cannot fail
   for (int i = 0; i < 256; ++i) {
     free(kernel->inside[i]);
     free(kernel->held[i]);
@@ -263,6 +286,10 @@ static int kernelPrepare(Context* context, Node* node) {
     context->report(context, "kernel %d cannot be prepared", 7);
     return kError;
   }
+  if (has(kernel->vendor, "params") && (node->builtinData != kernel->params ||
+                                        kernel->params->delegate != &kernel->vendor->delegate ||
+                                        kernel->params->nodes->size != kernel->count))
+    return kError;
   for (int i = 0; i < kernel->count; ++i) {
     const int result = kernel->steps[i].result;
     if (!isOutput(kernel, result)) {
@@ -310,7 +337,8 @@ static int kernelPrepare(Context* context, Node* node) {
 // The values of a tensor, wherever they are.
 static float* valuesOf(Context* context, Kernel* kernel, int tensor, bool isFirst) {
   if (kernel->inside[tensor] != NULL) return kernel->inside[tensor];
-  Tensor* const found = &context->tensors[tensor];
+  Tensor* const found =
+      has(kernel->vendor, "pointers") ? &kernel->keptTensors[tensor] : &context->tensors[tensor];
   if (has(kernel->vendor, "handles") && isOutput(kernel, tensor)) {
     if (kernel->held[tensor] == NULL) kernel->held[tensor] = calloc(1, found->bytes);
     found->delegate = &kernel->vendor->delegate;
@@ -359,28 +387,38 @@ static int kernelInvoke(Context* context, Node* node) {
   }
   for (int i = 0; i < kernel->count; ++i) {
     const Step step = kernel->steps[i];
-    if (step.code != kAdd && step.code != kMul && step.code != kSub) return kError;
+    const bool isCustom = step.code == kCustom;
+    if (!isCustom && step.code != kAdd && step.code != kMul && step.code != kSub) return kError;
     const float* const left = valuesOf(context, kernel, step.left, true);
-    const float* const right = valuesOf(context, kernel, step.right, true);
+    const float* const right = isCustom ? left : valuesOf(context, kernel, step.right, true);
     float* const result = valuesOf(context, kernel, step.result, true);
     const size_t count = elements(&context->tensors[step.result]);
     if (left == NULL || right == NULL || result == NULL) return kError;
     for (size_t k = 0; k < count; ++k)
-      result[k] = step.code == kAdd   ? left[k] + right[k]
+      result[k] = isCustom            ? left[k] * step.factor
+                  : step.code == kAdd ? left[k] + right[k]
                   : step.code == kMul ? left[k] * right[k]
                                       : left[k] - right[k];
     for (size_t k = 0; k < count && step.activation == kRelu; ++k)
       if (result[k] < 0.0f) result[k] = 0.0f;
     if (has(kernel->vendor, "overrun") && isOutput(kernel, step.result)) result[count] = 1.0f;
+    if (has(kernel->vendor, "underrun") && isOutput(kernel, step.result)) result[-1] = 1.0f;
     if (has(kernel->vendor, "trample") && isOutput(kernel, step.result))
       memset(result, 0x55, (size_t)64 << 20);
   }
+  if (has(kernel->vendor, "vandal"))
+    for (int i = 0; i < kernel->outputCount; ++i) {
+      context->tensors[kernel->outputs[i]].dims = NULL;
+      context->tensors[kernel->outputs[i]].data = NULL;
+    }
   return kOk;
 }
 
 static int copyFrom(Context* context, Delegate* delegate, int handle, Tensor* tensor) {
-  (void)context;
-  (void)delegate;
+  if (harmAt(delegate->data, "copy") != kOk) {
+    context->report(context, "the NPU's memory cannot be read");
+    return kError;
+  }
   memcpy(tensor->data, lastKernel->held[handle], tensor->bytes);
   return kOk;
 }
@@ -391,12 +429,14 @@ static void freeHandle(Context* context, Delegate* delegate, int* handle) {
   *handle = -1;
 }
 
-// Reads all constants, as those do that copy weights to a device.
-static float readConstants(const Context* context) {
+// Reads all constants, as those do that copy weights to a device. With `isWriting` it changes them,
+// as if to rearrange them in place.
+static float readConstants(const Context* context, bool isWriting) {
   float sum = 0.0f;
   for (size_t i = 0; i < context->tensorCount; ++i) {
     const Tensor* const tensor = &context->tensors[i];
     if (tensor->allocationType != kConstant) continue;
+    if (isWriting && tensor->bytes > 0) ((uint8_t*)tensor->data)[0] ^= 0xff;
     for (size_t k = 0; k < tensor->bytes; ++k) sum += ((const uint8_t*)tensor->data)[k];
   }
   return sum;
@@ -409,7 +449,7 @@ static int delegatePrepare(Context* context, Delegate* delegate) {
     context->report(context, "the compiler of %s fails", "NPU");
     return kError;
   }
-  volatile float sum = readConstants(context);
+  volatile float sum = readConstants(context, has(vendor, "constants"));
   (void)sum;
   IntArray* plan = NULL;
   if (context->plan(context, &plan) != kOk) return kError;
@@ -436,9 +476,11 @@ static int delegatePrepare(Context* context, Delegate* delegate) {
   return status;
 }
 
-static void* idle(void* unused) {
+static void* idle(void* vendor) {
+  usleep(20000);
+  harmAt(vendor, "thread");
   for (;;) usleep(1000);
-  return unused;
+  return NULL;
 }
 
 static void handler(int number) {
@@ -476,12 +518,17 @@ EXPORT Delegate* tflite_plugin_create_delegate(const char* const* keys, const ch
   }
   if (has(vendor, "thread")) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, idle, NULL) == 0) pthread_detach(thread);
+    if (pthread_create(&thread, NULL, idle, vendor) == 0) pthread_detach(thread);
   }
   if (has(vendor, "signals")) {
-    signal(SIGSEGV, handler);
-    signal(SIGTERM, handler);
+    const int numbers[] = {SIGSEGV, SIGBUS, SIGABRT, SIGTERM, SIGPIPE};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) signal(numbers[i], handler);
   }
+  if (has(vendor, "fork") && fork() == 0)
+    for (;;) pause();
+  // As after an error in the bookkeeping of descriptors.
+  if (has(vendor, "close"))
+    for (int i = 3; i < 64; ++i) close(i);
   if (has(vendor, "leak")) vendor->delegate.data = malloc(1 << 20);
   vendor->delegate.data = vendor;
   vendor->delegate.prepare = delegatePrepare;
