@@ -5,28 +5,40 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "drivers/vulkan/prepared_model.h"
 #include "drivers/vulkan/testing/validated_device.h"
+#include "drivers/vulkan/vulkan_device.h"
 #include "hal/cts/model_builder.h"
 
 namespace hearth::vulkan {
 namespace {
 
-constexpr auto kExhausted = [](auto...) {
-  return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+// Puts a function in place of one of Vulkan's that fails with a result.
+template <VkResult kResult>
+constexpr auto kFailing = [](auto...) {
+  return kResult;
 };
 
 struct Fault {
   const char* name;
-  void (*put)(VolkDeviceTable& functions);
+  void (*exhaust)(VolkDeviceTable& functions);
+  void (*lose)(VolkDeviceTable& functions);
+  // From one table to another.
+  void (*copy)(const VolkDeviceTable& from, VolkDeviceTable& to);
 };
 
-#define HEARTH_FAULT(function)                 \
-  {#function, [](VolkDeviceTable& functions) { \
-     functions.function = kExhausted;          \
+#define HEARTH_FAULT(function)                                                              \
+  {#function,                                                                               \
+   [](VolkDeviceTable& functions) {                                                         \
+     functions.function = kFailing<VK_ERROR_OUT_OF_DEVICE_MEMORY>;                          \
+   },                                                                                       \
+   [](VolkDeviceTable& functions) { functions.function = kFailing<VK_ERROR_DEVICE_LOST>; }, \
+   [](const VolkDeviceTable& from, VolkDeviceTable& to) {                                   \
+     to.function = from.function;                                                           \
    }}
 constexpr Fault kFaults[] = {
     HEARTH_FAULT(vkAllocateCommandBuffers),
@@ -48,14 +60,46 @@ constexpr Fault kFaults[] = {
     HEARTH_FAULT(vkResetCommandPool),
     HEARTH_FAULT(vkResetFences),
 };
+// Without these a pipeline is compiled all the same, and not kept.
+constexpr Fault kHarmless[] = {
+    HEARTH_FAULT(vkCreatePipelineCache),
+    HEARTH_FAULT(vkGetPipelineCacheData),
+};
+// GpuTest has vkWaitForFences, and SyncFileTest what semaphores need.
+constexpr Fault kOthers[] = {
+    HEARTH_FAULT(vkWaitForFences),
+};
 #undef HEARTH_FAULT
 
-// Prepares a convolution and computes it once.
-Status computeOnce(const std::shared_ptr<Gpu>& gpu) {
-  HEARTH_ASSIGN(std::shared_ptr<Pipelines> pipelines, Pipelines::create(gpu));
-  HEARTH_ASSIGN(const auto prepared,
-                VulkanPreparedModel::create({gpu, std::move(pipelines)},
-                                            hal::cts::convolutionModel(5), {}, {}));
+// Those that cannot fail.
+void copyOthers(const VolkDeviceTable& from, VolkDeviceTable& to) {
+#define HEARTH_COPY(function) to.function = from.function
+  HEARTH_COPY(vkCmdBindDescriptorSets);
+  HEARTH_COPY(vkCmdBindPipeline);
+  HEARTH_COPY(vkCmdCopyBuffer);
+  HEARTH_COPY(vkCmdDispatch);
+  HEARTH_COPY(vkCmdFillBuffer);
+  HEARTH_COPY(vkCmdPipelineBarrier);
+  HEARTH_COPY(vkCmdPushConstants);
+  HEARTH_COPY(vkDestroyBuffer);
+  HEARTH_COPY(vkDestroyCommandPool);
+  HEARTH_COPY(vkDestroyDescriptorPool);
+  HEARTH_COPY(vkDestroyDescriptorSetLayout);
+  HEARTH_COPY(vkDestroyDevice);
+  HEARTH_COPY(vkDestroyFence);
+  HEARTH_COPY(vkDestroyPipeline);
+  HEARTH_COPY(vkDestroyPipelineCache);
+  HEARTH_COPY(vkDestroyPipelineLayout);
+  HEARTH_COPY(vkDestroySemaphore);
+  HEARTH_COPY(vkDestroyShaderModule);
+  HEARTH_COPY(vkFreeMemory);
+  HEARTH_COPY(vkGetBufferMemoryRequirements);
+  HEARTH_COPY(vkUpdateDescriptorSets);
+#undef HEARTH_COPY
+}
+
+// Computes a convolution once.
+Status computeOnce(hal::PreparedModel& prepared) {
   std::vector<float> input(5 * 5 * 3, 1.0f), output(5 * 5 * 4);
   hal::Request request;
   for (std::vector<float>* values : {&input, &output}) {
@@ -65,30 +109,117 @@ Status computeOnce(const std::shared_ptr<Gpu>& gpu) {
     argument.length = values->size() * sizeof(float);
     (values == &input ? request.inputs : request.outputs).push_back(std::move(argument));
   }
-  HEARTH_ASSIGN(const auto execution, prepared->createExecution(std::move(request)));
+  HEARTH_ASSIGN(const auto execution, prepared.createExecution(std::move(request)));
   HEARTH_TRY(execution->compute({}).status);
   EXPECT_EQ(output[0], 12.0f);  // four places of three ones
   return {};
 }
 
-TEST(VulkanFaultsTest, AFunctionThatFailsIsAnError) {
-  for (const Fault& fault : kFaults) {
+// Prepares it before.
+Status computeOnce(const std::shared_ptr<Gpu>& gpu) {
+  HEARTH_ASSIGN(std::shared_ptr<Pipelines> pipelines, Pipelines::create(gpu));
+  HEARTH_ASSIGN(const auto prepared,
+                VulkanPreparedModel::create({gpu, std::move(pipelines)},
+                                            hal::cts::convolutionModel(5), {}, {}));
+  return computeOnce(*prepared);
+}
+
+class VulkanFaultsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    gpu_ = open();
+    if (gpu_ == nullptr) GTEST_SKIP() << "The CPU's implementation of Vulkan is not installed.";
+  }
+  // Null where there is none.
+  static std::shared_ptr<Gpu> open() {
     auto gpu = Gpu::open(validatedOptions());
-    if (!gpu && gpu.error().code() == ErrorCode::kUnavailableDevice)
-      GTEST_SKIP() << gpu.error().toString();
-    ASSERT_TRUE(gpu) << gpu.error().toString();
-    ASSERT_TRUE(computeOnce(*gpu)) << fault.name;
-    const VolkDeviceTable sound = (*gpu)->functions();
-    fault.put((*gpu)->functionsForTest());
-    const Status status = computeOnce(*gpu);
+    if (gpu) return *std::move(gpu);
+    EXPECT_EQ(gpu.error().code(), ErrorCode::kUnavailableDevice) << gpu.error().toString();
+    return nullptr;
+  }
+
+  std::shared_ptr<Gpu> gpu_;
+};
+
+TEST_F(VulkanFaultsTest, AFunctionThatFailsIsAnError) {
+  const VolkDeviceTable sound = gpu_->functions();
+  for (const Fault& fault : kFaults) {
+    fault.exhaust(gpu_->functionsForTest());
+    const Status status = computeOnce(gpu_);
     ASSERT_FALSE(status) << fault.name;
     EXPECT_EQ(status.error().code(), ErrorCode::kResourceExhaustedTransient) << fault.name;
     EXPECT_NE(status.error().message().find(fault.name), std::string::npos)
         << status.error().message();
     // The device goes on.
-    (*gpu)->functionsForTest() = sound;
-    EXPECT_TRUE(computeOnce(*gpu)) << fault.name;
+    gpu_->functionsForTest() = sound;
+    EXPECT_TRUE(computeOnce(gpu_)) << fault.name;
   }
+  for (const Fault& fault : kHarmless) {
+    fault.exhaust(gpu_->functionsForTest());
+    EXPECT_TRUE(computeOnce(gpu_)) << fault.name;
+    gpu_->functionsForTest() = sound;
+  }
+}
+
+TEST_F(VulkanFaultsTest, AFunctionThatLosesTheDeviceMakesADeadObject) {
+  for (const Fault& fault : kFaults) {
+    const auto gpu = open();
+    ASSERT_NE(gpu, nullptr);
+    fault.lose(gpu->functionsForTest());
+    const Status status = computeOnce(gpu);
+    ASSERT_FALSE(status) << fault.name;
+    EXPECT_EQ(status.error().code(), ErrorCode::kDeadObject) << fault.name;
+  }
+}
+
+TEST_F(VulkanFaultsTest, MemoryMayEndAtEachAllocation) {
+  static int left;
+  static PFN_vkAllocateMemory allocate;
+  allocate = gpu_->functions().vkAllocateMemory;
+  gpu_->functionsForTest().vkAllocateMemory = [](VkDevice device, const VkMemoryAllocateInfo* info,
+                                                 const VkAllocationCallbacks* callbacks,
+                                                 VkDeviceMemory* memory) {
+    return left-- > 0 ? allocate(device, info, callbacks, memory) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  };
+  int failures = 0;
+  for (;; ++failures) {
+    left = failures;
+    const Status status = computeOnce(gpu_);
+    if (status) break;
+    ASSERT_EQ(status.error().code(), ErrorCode::kResourceExhaustedTransient);
+    ASSERT_LT(failures, 100);
+  }
+  // Constants with their stage, the arena, inputs and outputs.
+  EXPECT_GE(failures, 4);
+}
+
+// So that this test knows of each function that the driver begins to use.
+TEST_F(VulkanFaultsTest, TheDriverNeedsNoFunctionBesidesThese) {
+  VolkDeviceTable listed{};
+  for (const Fault& fault : kFaults) fault.copy(gpu_->functions(), listed);
+  for (const Fault& fault : kHarmless) fault.copy(gpu_->functions(), listed);
+  for (const Fault& fault : kOthers) fault.copy(gpu_->functions(), listed);
+  copyOthers(gpu_->functions(), listed);
+  gpu_->functionsForTest() = listed;
+  const Status status = computeOnce(gpu_);
+  EXPECT_TRUE(status) << status.error().toString();
+}
+
+TEST_F(VulkanFaultsTest, ALostGpuIsOpenedAgainForTheNextModel) {
+  OpenGpu open;
+  open.gpu = gpu_;
+  open.pipelines = *Pipelines::create(gpu_);
+  const auto device = deviceOf(validatedOptions(), std::move(open));
+  const auto model = std::make_shared<const graph::Model>(hal::cts::convolutionModel(5));
+  ASSERT_TRUE(device->prepareModel(model, {}, {}));
+  gpu_->functionsForTest().vkQueueSubmit = kFailing<VK_ERROR_DEVICE_LOST>;
+  const auto lost = device->prepareModel(model, {}, {});
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code(), ErrorCode::kDeadObject);
+  const auto prepared = device->prepareModel(model, {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  const Status computed = computeOnce(**prepared);
+  EXPECT_TRUE(computed) << computed.error().toString();
 }
 
 }  // namespace
