@@ -121,6 +121,21 @@ class Specializer {
     return dimensions;
   }
 
+  // What is known of the subgraph's outputs.
+  std::vector<InferredOutput> outputs() const {
+    std::vector<InferredOutput> all;
+    for (const uint32_t output : subgraph_.outputs) {
+      const State& state = states_[output];
+      InferredOutput& told = all.emplace_back(state.dimensions);
+      if (!state.isDerived) continue;
+      uint64_t bytes = graph::elementSize(subgraph_.operands[output]);
+      for (const uint32_t dimension : state.dimensions) bytes *= dimension;
+      const auto* const first = reinterpret_cast<const std::byte*>(state.value.data());
+      told.value.emplace(first, first + bytes);
+    }
+    return all;
+  }
+
   Status checkOutputs() const {
     for (size_t i = 0; i < subgraph_.outputs.size(); ++i)
       if (!states_[subgraph_.outputs[i]].isKnown)
@@ -202,6 +217,7 @@ class Specializer {
     State& state = states_[subgraph_.inputs[position]];
     state.dimensions = given;
     state.isKnown = true;
+    if (isEmpty) setEmpty(&state);
     return {};
   }
 
@@ -250,8 +266,10 @@ class Specializer {
       if (!output.hasKnownShape)
         return fail(ErrorCode::kUnsupported, "The shape of output {} of {} stays unknown.", i,
                     context_.describe());
-      states_[operation.outputs[i]].dimensions = output.dimensions;
-      states_[operation.outputs[i]].isKnown = true;
+      State& state = states_[operation.outputs[i]];
+      state.dimensions = output.dimensions;
+      state.isKnown = true;
+      if (allowsEmptyInputs_ && std::ranges::contains(output.dimensions, 0u)) setEmpty(&state);
     }
     const bool isComputed = areValuesKnown && isPure(operation.type) &&
                             isWorthComputing(isDerived) && compute(*definition);
@@ -261,6 +279,12 @@ class Specializer {
     });
     if (!isComputed || isOutput) operations_.push_back(index);
     return {};
+  }
+
+  // A tensor without elements has a value, which memory of any size holds.
+  static void setEmpty(State* state) {
+    state->isDerived = true;
+    state->value.resize(1);
   }
 
   void leaveOpen(uint32_t index) {
@@ -655,8 +679,8 @@ Result<std::shared_ptr<const graph::Model>> inferAgain(const graph::Model& model
   return validated(std::move(made), model);
 }
 
-Result<std::vector<Dimensions>> inferOutputs(const graph::Model& model,
-                                             std::span<const Dimensions> inputs) {
+Result<std::vector<InferredOutput>> inferOutputs(const graph::Model& model,
+                                                 std::span<const Dimensions> inputs) {
   std::vector<Dimensions> all(inputs.begin(), inputs.end());
   HEARTH_ASSIGN(const graph::Model open, withInputs(model, &all));
   graph::Model made = open;
@@ -666,7 +690,7 @@ Result<std::vector<Dimensions>> inferOutputs(const graph::Model& model,
   specializer.allowEmptyInputs();
   HEARTH_TRY(specializer.run(all));
   HEARTH_TRY(specializer.checkOutputs());
-  return specializer.outputDimensions();
+  return specializer.outputs();
 }
 
 }  // namespace hearth::ops

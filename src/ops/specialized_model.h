@@ -2,8 +2,10 @@
 // A model for known shapes of its inputs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -70,10 +72,18 @@ Result<std::shared_ptr<const graph::Model>> resize(const graph::Model& model,
 Result<std::shared_ptr<const graph::Model>> inferAgain(const graph::Model& model,
                                                        std::span<const graph::Dimensions> inputs);
 
-// The dimensions of the outputs that the model of inferAgain() has, where inputs may have no
-// elements: a dimension of 0 is 0. Errors: those of inferAgain(); kUnsupported also where a shape
+// What the shapes of a model's inputs tell of an output.
+struct InferredOutput {
+  graph::Dimensions dimensions;  // a dimension of 0 is 0
+  // The bytes of its elements, where they follow from shapes, constants and inputs without
+  // elements alone, as a sum over no elements does.
+  std::optional<std::vector<std::byte>> value;
+};
+
+// The outputs that the model of inferAgain() has, where inputs may have no elements. A value of
+// more than 64 KiB is not told. Errors: those of inferAgain(); kUnsupported also where a shape
 // depends on values.
-Result<std::vector<graph::Dimensions>> inferOutputs(const graph::Model& model,
-                                                    std::span<const graph::Dimensions> inputs);
+Result<std::vector<InferredOutput>> inferOutputs(const graph::Model& model,
+                                                 std::span<const graph::Dimensions> inputs);
 
 }  // namespace hearth::ops

@@ -56,8 +56,11 @@ Shapes shapesOfFile(const tflite::ImportedGraph& graph) {
 
 std::vector<std::optional<graph::Dimensions>> CompiledSubgraph::outputShapes(
     const Shapes& inputs) const {
-  if (execution == nullptr) return emptyOutputs;
   std::vector<std::optional<graph::Dimensions>> found;
+  if (execution == nullptr) {
+    for (const ops::InferredOutput& each : inferred) found.emplace_back(each.dimensions);
+    return found;
+  }
   const auto read = [&](const graph::Subgraph& main) {
     found.clear();
     for (const uint32_t output : main.outputs) {
@@ -123,18 +126,17 @@ Status SubgraphCompiler::open() {
 Result<std::shared_ptr<const CompiledSubgraph>> SubgraphCompiler::withoutElements(
     const Shapes& shapes) {
   HEARTH_TRY(open());
-  HEARTH_ASSIGN(const Shapes outputs, ops::inferOutputs(*open_->model, shapes));
   auto made = std::make_shared<CompiledSubgraph>();
+  HEARTH_ASSIGN(made->inferred, ops::inferOutputs(*open_->model, shapes));
   // Behind the clients' outputs are those of states, which stay as they are.
-  for (size_t i = 0; i < open_->outputs.size(); ++i) {
-    if (!std::ranges::contains(outputs[i], 0u))
+  made->inferred.resize(open_->outputs.size());
+  for (size_t i = 0; i < open_->outputs.size(); ++i)
+    if (!made->inferred[i].value)
       return fail(
           ErrorCode::kUnsupported,
-          "The output \"{}\" has the shape {} though an input has no elements, which is not "
-          "supported; give each input one element or more.",
-          open_->outputs[i].name, graph::describeDimensions(outputs[i]));
-    made->emptyOutputs.emplace_back(outputs[i]);
-  }
+          "The output \"{}\" has the shape {} though an input has no elements, and depends on "
+          "others, which is not supported; give each input one element or more.",
+          open_->outputs[i].name, graph::describeDimensions(made->inferred[i].dimensions));
   return made;
 }
 

@@ -11,17 +11,18 @@
 #include "base/result.h"
 #include "frontends/delegate/delegate_options.h"
 #include "frontends/tflite/model_file.h"
+#include "ops/specialized_model.h"
 #include "runtime/execution.h"
 
 namespace hearth::tflite_c {
 
-// A subgraph compiled for shapes of its inputs. Where inputs have no elements and so none of the
-// outputs has, nothing runs: there is no model and no execution, only the outputs' shapes.
+// A subgraph compiled for shapes of its inputs. Where inputs have no elements, nothing runs: there
+// is no model and no execution, only the outputs, which follow from the shapes.
 struct CompiledSubgraph {
   std::shared_ptr<const graph::Model> model;
   bool hasUnknownInputs = false;  // each run tells their shapes
   std::shared_ptr<runtime::Execution> execution;
-  std::vector<std::optional<graph::Dimensions>> emptyOutputs;  // without `execution`
+  std::vector<ops::InferredOutput> inferred;  // without `execution`; each has a value
 
   // Of the outputs for these shapes of inputs; empty for one that depends on values.
   std::vector<std::optional<graph::Dimensions>> outputShapes(
@@ -47,7 +48,8 @@ class SubgraphCompiler {
 
   // One shape for each input. Where the file has others, constants that hold a shape follow as in
   // hearth_compile_options; where they cannot, all shapes are inferred from the inputs as
-  // TensorFlow Lite does. Where inputs have no elements, all outputs must have none. Errors: that
+  // TensorFlow Lite does. Where inputs have no elements, all outputs must have none, or elements
+  // that depend on no other input, as a sum over no elements does. Errors: that
   // of `declared`; kUnsupported for what no device runs; kBadData or kUnsupported for shapes that
   // an operation cannot have.
   Result<std::shared_ptr<const CompiledSubgraph>> compile(

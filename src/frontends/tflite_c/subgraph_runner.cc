@@ -343,8 +343,17 @@ Status SubgraphRunner::giveStrings() {
 Status SubgraphRunner::invoke() {
   if (!isReady_) [[unlikely]]
     return fail(ErrorCode::kBadState, "Invoke called on model that is not ready.");
-  if (compiled_->execution == nullptr) return {};
+  if (compiled_->execution == nullptr) {
+    giveInferred();
+    return {};
+  }
   return hasBuffers_ ? runWithBuffers() : run();
+}
+
+void SubgraphRunner::giveInferred() {
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    if (!isInput(outputs_[i].tensor))
+      std::ranges::copy(*compiled_->inferred[i].value, static_cast<std::byte*>(outputs_[i].bound));
 }
 
 Status SubgraphRunner::runWithBuffers() {

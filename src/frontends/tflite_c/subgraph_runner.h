@@ -113,6 +113,8 @@ class SubgraphRunner {
   // A run where a tensor lies in a buffer of a delegate's.
   Status runWithBuffers();
   Status run();
+  // In place of a run, for inputs without elements.
+  void giveInferred();
   Status growOutputs();
   Status describeDynamicOutputs();
 
