@@ -30,6 +30,10 @@ SLOW = {
         "*FloatConvolution*": "emulated products of floating-point numbers take minutes",
     },
 }
+# The same of files in tests/arm64.
+SLOW_FILES = {
+    "stored_models_test.py": "emulated starts of larger models take minutes",
+}
 
 
 def programs():
@@ -67,14 +71,19 @@ def run(everything, limit=test_runs.UNLIMITED):
         for pattern, reason in patterns.items():
             print(f"LEFT TO ./dev test --arch arm64 --all: {name} {pattern}: {reason}")
             cases.addSkip(reason)
+    for name, reason in ({} if everything else SLOW_FILES).items():
+        print(f"LEFT TO ./dev test --arch arm64 --all: tests/arm64/{name}: {reason}")
+        cases.addSkip(reason)
     for processor in PROCESSORS:
         cases += test_runs.runCtest("arm64", testsAs(processor, everything), limit=limit, launcher=LAUNCHER,
                                     variables={"QEMU_CPU": processor}, title=f"arm64 {processor}")
-    cases += test_runs.runPythonFiles(pythonTests(), limit=limit)
+    cases += test_runs.runPythonFiles(pythonTests(everything), longMode=everything, limit=limit)
     return cases
 
 
-def pythonTests():
-    """Tests of the command for ARM64 beside the one for this machine."""
+def pythonTests(everything):
+    """Tests of what is made for ARM64, in Python."""
+    slow = {} if everything else SLOW_FILES
     return [path for path in checkout.files()
-            if path.parent == checkout.ROOT / "tests" / "arm64" and path.name.endswith("_test.py")]
+            if path.parent == checkout.ROOT / "tests" / "arm64" and path.name.endswith("_test.py")
+            and path.name not in slow]

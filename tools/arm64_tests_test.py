@@ -24,8 +24,10 @@ class RunTest(unittest.TestCase):
             runs.append((variables["QEMU_CPU"], only))
             return test_runs.Cases(passed=1)
 
-        def runPythonFiles(paths, limit):
-            self.assertIn("packing_test.py", {path.name for path in paths})
+        def runPythonFiles(paths, longMode, limit):
+            names = {path.name for path in paths}
+            self.assertIn("packing_test.py", names)
+            self.assertEqual((set(arm64_tests.SLOW_FILES) <= names, longMode), (everything, everything))
             self.assertTrue(set(paths).isdisjoint(test_runs.pythonTests()))
             return test_runs.Cases(passed=1)
 
@@ -44,7 +46,8 @@ class RunTest(unittest.TestCase):
 
     def testSlowCasesAreSkippedWithTheirReasons(self):
         cases, printed, runs = self.runs(False)
-        self.assertEqual((cases.passed, cases.skipped), (len(arm64_tests.PROCESSORS) + 1, 2))
+        self.assertEqual((cases.passed, cases.skipped),
+                         (len(arm64_tests.PROCESSORS) + 1, 2 + len(arm64_tests.SLOW_FILES)))
         self.assertIn("graph_test A.b: it is slow\n", printed)
         self.assertEqual(runs[0][1]["graph_test"], "*-A.b:C.*")
         self.assertEqual(runs[0][1]["base_test"], "*")
