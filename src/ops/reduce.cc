@@ -169,8 +169,7 @@ void foldRows(const T* source, int64_t rows, int64_t columns, Accumulator* resul
   });
 }
 
-// Folds rows, element by element, into one row of results. An operation may have a way to combine
-// four elements at once.
+// Folds rows, element by element, into one row of results.
 template <typename T, typename Accumulator, typename Operation>
 void foldInto(const T* source, int64_t rows, int64_t columns, Accumulator* results,
               Operation operation) {
@@ -181,15 +180,10 @@ void foldInto(const T* source, int64_t rows, int64_t columns, Accumulator* resul
       const T* first = source + row * columns;
 #pragma GCC ivdep
       for (int64_t i = 0; i < columns; ++i) {
-        if constexpr (requires { operation.combineFour(results[i], *first, T{}, T{}, T{}); }) {
-          results[i] = operation.combineFour(results[i], first[i], first[columns + i],
-                                             first[2 * columns + i], first[3 * columns + i]);
-        } else {
-          Accumulator value = operation.combine(results[i], first[i]);
-          value = operation.combine(value, first[columns + i]);
-          value = operation.combine(value, first[2 * columns + i]);
-          results[i] = operation.combine(value, first[3 * columns + i]);
-        }
+        Accumulator value = operation.combine(results[i], first[i]);
+        value = operation.combine(value, first[columns + i]);
+        value = operation.combine(value, first[2 * columns + i]);
+        results[i] = operation.combine(value, first[3 * columns + i]);
       }
     }
     for (; row < rows; ++row) {
@@ -295,57 +289,6 @@ struct ByteSum {
       source += done * columns;
       rows -= done;
     }
-  }
-};
-
-// Sums of float32 numbers: up to eight of them are added in pairs, which rounds each sum at most
-// three times, and the sums of these in float64, since widening each number would take longer than
-// reading it. Where a sum of a few overflows although that of all does not, the result is not
-// finite.
-struct FloatSum {
-  static constexpr bool kIsDivisible = true;
-  static constexpr double start = 0;
-  HEARTH_INLINE static double merge(double a, double b) { return a + b; }
-  HEARTH_INLINE static double combine(double a, float b) { return a + static_cast<double>(b); }
-  HEARTH_INLINE static double combineFour(double sum, float a, float b, float c, float d) {
-    return sum + static_cast<double>((a + b) + (c + d));
-  }
-
-  typedef float Eight __attribute__((vector_size(32)));
-  typedef float Four __attribute__((vector_size(16)));
-  typedef double Wide __attribute__((vector_size(32)));
-  template <int64_t kVectors>
-  HEARTH_INLINE static Eight addPairs(const float* source) {
-    if constexpr (kVectors == 1) {
-      Eight numbers;
-      std::memcpy(&numbers, source, sizeof(numbers));
-      return numbers;
-    } else {
-      return addPairs<kVectors / 2>(source) + addPairs<kVectors / 2>(source + kVectors / 2 * 8);
-    }
-  }
-  HEARTH_INLINE static Wide widen(Eight numbers) {
-    Four halves[2];
-    std::memcpy(halves, &numbers, sizeof(numbers));
-    return __builtin_convertvector(halves[0], Wide) + __builtin_convertvector(halves[1], Wide);
-  }
-
-  void rows(const float* source, int64_t rows, int64_t columns, double* results) const {
-    base::onWidestVectors([=]() HEARTH_INLINE {
-      for (int64_t row = 0; row < rows; ++row) {
-        const float* const first = source + row * columns;
-        Wide sums = {};
-        int64_t at = 0;
-        for (; at + 64 <= columns; at += 64) sums += widen(addPairs<8>(first + at));
-        for (; at + 8 <= columns; at += 8) sums += widen(addPairs<1>(first + at));
-        double sum = results[row] + ((sums[0] + sums[2]) + (sums[1] + sums[3]));
-        for (; at < columns; ++at) sum += static_cast<double>(first[at]);
-        results[row] = sum;
-      }
-    });
-  }
-  void columns(const float* source, int64_t rows, int64_t columns, double* results) const {
-    foldColumns(source, rows, columns, results, *this);
   }
 };
 
@@ -519,43 +462,20 @@ Status selectExtreme(const Reduction& reduction, bool wantsLargest) {
 }
 
 template <typename T>
-std::vector<double> sumReal(const Reduction& reduction) {
-  if constexpr (std::is_same_v<T, float>) {
-    std::vector<double> sums(reduction.outputCount);
-    reduction.runInto(FloatSum(), reduction.context.inputs[0].as<float>(), sums.data());
-    if (std::ranges::all_of(sums, [](double sum) { return std::isfinite(sum); })) return sums;
-  }
-  return reduction.run<T>(
-      0.0, [](double a, T b) { return a + static_cast<double>(b); }, std::plus<>());
-}
-
-template <typename T>
 Status reduceReal(const Reduction& reduction, OperationType type) {
+  const bool isProduct = type == OperationType::kReduceProd;
   const std::vector<double> results =
-      type == OperationType::kReduceProd
+      isProduct
           ? reduction.run<T>(
                 1.0, [](double a, T b) { return a * static_cast<double>(b); }, std::multiplies<>())
-          : sumReal<T>(reduction);
+          : reduction.run<T>(
+                0.0, [](double a, T b) { return a + static_cast<double>(b); }, std::plus<>());
   const double divisor =
       type == OperationType::kMean
           ? static_cast<double>(reduction.inputCount) / static_cast<double>(reduction.outputCount)
           : 1.0;
-  // Of a power of two the reciprocal is exact, and a product takes a fraction of the time.
-  int exponent = 0;
-  const bool isPower = std::frexp(divisor, &exponent) == 0.5;
-  const double factor = 1.0 / divisor;
-  T* const target = reduction.context.outputs[0].as<T>();
-  const double* const from = results.data();
-  const size_t size = results.size();
-  base::onWidestVectors([=]() HEARTH_INLINE {
-    if (isPower) {
-#pragma GCC ivdep
-      for (size_t i = 0; i < size; ++i) target[i] = static_cast<T>(from[i] * factor);
-    } else {
-#pragma GCC ivdep
-      for (size_t i = 0; i < size; ++i) target[i] = static_cast<T>(from[i] / divisor);
-    }
-  });
+  T* target = reduction.context.outputs[0].as<T>();
+  for (size_t i = 0; i < results.size(); ++i) target[i] = static_cast<T>(results[i] / divisor);
   return {};
 }
 

@@ -325,8 +325,6 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
     if (groups.empty() || groups.back().back() + 1 != axis) groups.emplace_back();
     groups.back().push_back(axis);
   }
-  // Means of rows: XNNPACK calls a function for each row.
-  if (groups.size() == 1 && axes.back() + 1 == dimensions.size()) return false;
   for (; !groups.empty(); groups.pop_back()) {
     mean.axes = groups.back();
     std::vector<size_t> shape = mean.shape;

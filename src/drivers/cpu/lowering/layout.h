@@ -30,8 +30,7 @@ Result<bool> addSlice(PlanBuilder* builder, uint32_t input, uint32_t output,
 Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
                           const std::vector<size_t>& permutation);
 
-// Mean over `axes` (non-negative, ascending); false for other types than float32, and for means of
-// rows, which the kernel of src/ops computes faster.
+// Mean over `axes` (non-negative, ascending); false for other types than float32.
 Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
                      const std::vector<uint32_t>& axes);
 
