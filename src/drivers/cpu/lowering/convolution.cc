@@ -2,6 +2,7 @@
 #include "drivers/cpu/lowering/convolution.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -393,7 +394,7 @@ Result<std::shared_ptr<const Creation>> creationOf(
   static_cast<LayerArithmetic&>(c) =
       LayerArithmetic::of(input, filter, output, scales, g.activation);
   c.weights = builder->weights();
-  c.guardOneRowTail = traits.guardInt8OneRowTail && mayEndInOneRow(g);
+  c.guardOneRowTail = traits.guardInt8OneRowTail && mayEndInOneRow(g, false);
   c.source = builder->read(g.input);
   if (addition) {
     c.addend = builder->read(addition->addend);
@@ -427,13 +428,17 @@ constexpr size_t kMostTableBytes = size_t{1} << 20;
 
 }  // namespace
 
-bool mayEndInOneRow(const Convolution& g) {
-  constexpr size_t kTileRows = 16;
+bool mayEndInOneRow(const Convolution& g, bool isHybrid) {
+  // XNNPACK has kernels for two heights of tiles on such CPUs.
   const size_t pixels = g.outputHeight * g.outputWidth;
+  const bool hasTail = std::ranges::any_of(std::array<size_t, 2>{7, 16}, [&](size_t rows) {
+    return pixels > rows && pixels % rows == 1;
+  });
+  if (isHybrid) return hasTail;
   const bool isIndirect = g.kernelHeight * g.kernelWidth > 1 ||
                           g.strideHeight * g.strideWidth > 1 ||
                           g.top + g.bottom + g.left + g.right > 0;
-  return isIndirect && g.groupInputChannels > 64 && pixels > kTileRows && pixels % kTileRows == 1;
+  return hasTail && isIndirect && g.groupInputChannels > 64;
 }
 
 // Offers the layer to the kernels, the fastest first: each add…() takes it or returns false, and
@@ -446,7 +451,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (!g.isDepthwise && (isHybrid || input.type == OperandType::kTensorQuant8AsymmSigned)) {
     HEARTH_ASSIGN(traits, builder->traits());
   }
-  if (traits.avoidInt8OneRowTail && mayEndInOneRow(g)) return builder->decline(kWrongOnThisCpu);
+  if (traits.avoidInt8OneRowTail && mayEndInOneRow(g, isHybrid)) return builder->decline(kWrongOnThisCpu);
   if (input.type == OperandType::kTensorQuant16Symm) return addQs16Layer(builder, g, "CONV_2D");
   if (input.type == OperandType::kTensorFloat16) return builder->decline(kHalf);
   if (isHybrid) return addHybridConvolution(builder, g);
@@ -490,7 +495,7 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   }
   HEARTH_ASSIGN(const std::shared_ptr<const Creation> first,
                 creationOf(builder, g, placeOf(isWindowed), isWindowed, traits, addition));
-  if (traits.guardInt8OneRowTail && mayEndInOneRow(g))
+  if (traits.guardInt8OneRowTail && mayEndInOneRow(g, false))
     builder->reserveWriteSlack(first->destination, g.groups * g.groupOutputChannels);
   CreateKernel create = onXnnpack(first, windows(isWindowed));
   CreateKernel createOther;

@@ -10,10 +10,11 @@ namespace hearth::cpu {
 // Adds the nodes; false for types or constants that no kernel here takes.
 Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution);
 
-// Whether the last tile of rows may have one row, in the family of XNNPACK's 8-bit kernels that
-// computes it wrongly on some CPUs: indirect GEMM over more than 64 input channels. With
+// Whether the last tile of rows may have one row, in the families of XNNPACK's 8-bit kernels that
+// compute it wrongly on some CPUs: indirect GEMM over more than 64 input channels, and any with
+// float32 numbers beside 8-bit weights (`isHybrid`), which computes each image by itself. With
 // KernelTraits::guardInt8OneRowTail such a convolution needs a row of memory behind its output, and
 // where that is the client's memory, the output is copied.
-bool mayEndInOneRow(const Convolution& convolution);
+bool mayEndInOneRow(const Convolution& convolution, bool isHybrid);
 
 }  // namespace hearth::cpu

@@ -114,27 +114,34 @@ TEST(FilterZeroPointTest, LayersOfInt8EqualTheReference) {
   }
 }
 
-// 7 x 7 pixels are three tiles of 16 rows and one row.
-TEST(LastTileTest, OnlyIndirectProductsOfManyChannelsMayEndInOneRow) {
+// 7 x 7 pixels are three tiles of 16 rows and one row, 5 x 3 are two tiles of 7 rows and one row.
+TEST(LastTileTest, OnlyProductsThatXnnpackComputesWronglyMayEndInOneRow) {
   Convolution g;
   g.kernelHeight = g.kernelWidth = 3;
   g.groupInputChannels = 80;
   g.outputHeight = g.outputWidth = 7;
-  EXPECT_TRUE(mayEndInOneRow(g));
+  EXPECT_TRUE(mayEndInOneRow(g, false));
   Convolution other = g;
+  other.outputHeight = 5;
+  other.outputWidth = 3;
+  EXPECT_TRUE(mayEndInOneRow(other, false));
+  other = g;
   other.groupInputChannels = 64;
-  EXPECT_FALSE(mayEndInOneRow(other));
+  EXPECT_FALSE(mayEndInOneRow(other, false));
+  EXPECT_TRUE(mayEndInOneRow(other, true));
   other = g;
   other.outputWidth = 8;
-  EXPECT_FALSE(mayEndInOneRow(other));
+  EXPECT_FALSE(mayEndInOneRow(other, false));
+  EXPECT_FALSE(mayEndInOneRow(other, true));
   other = g;
   other.kernelHeight = other.kernelWidth = 1;
-  EXPECT_FALSE(mayEndInOneRow(other));
+  EXPECT_FALSE(mayEndInOneRow(other, false));
+  EXPECT_TRUE(mayEndInOneRow(other, true));
   other.left = 1;
-  EXPECT_TRUE(mayEndInOneRow(other));
+  EXPECT_TRUE(mayEndInOneRow(other, false));
   other.left = 0;
   other.strideWidth = 2;
-  EXPECT_TRUE(mayEndInOneRow(other));
+  EXPECT_TRUE(mayEndInOneRow(other, false));
 }
 
 }  // namespace

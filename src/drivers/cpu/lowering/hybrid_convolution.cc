@@ -146,7 +146,7 @@ Result<bool> addHybridConvolution(PlanBuilder* builder, const Convolution& convo
   c.floats = ops::activationRange(g.activation);
   c.weights = builder->weights();
   HEARTH_ASSIGN(const KernelTraits traits, builder->traits());
-  c.guardOneRowTail = traits.guardInt8OneRowTail && mayEndInOneRow(g);
+  c.guardOneRowTail = traits.guardInt8OneRowTail && mayEndInOneRow(g, true);
   c.source = quantizeRows(builder, g.input, g.batch,
                           g.inputHeight * g.inputWidth * g.groups * g.groupInputChannels);
   c.destination = builder->write(g.output);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "drivers/cpu/cpu_device.h"
+#include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/testing/compared_models.h"
 
 namespace hearth::cpu {
@@ -81,8 +82,12 @@ INSTANTIATE_TEST_SUITE_P(
             {2, 1, 1, 4}, 5, 4, 4, OperandType::kTensorQuant8Asymm, true, 0, 2},
         TransposeConvolutionCase{{2, 1, 1, 4}, 5, 4, 4, kInt8, true, 0, 3}));
 
-// Activations of float32 with weights of 8 bits.
+// Activations of float32 with weights of 8 bits. Where XNNPACK computes such layers wrongly, they
+// are left to the reference kernel.
 TEST(HybridTransposeConvolutionTest, EqualsTheReference) {
+  const auto tested = selfTest();
+  ASSERT_TRUE(tested) << tested.error().toString();
+  const bool isWrong = tested->traits.guardInt8OneRowTail || tested->traits.avoidInt8OneRowTail;
   for (const OperandType type : {kInt8, OperandType::kTensorQuant8SymmPerChannel}) {
     ModelBuilder builder;
     const Dimensions shape = {6, 3, 3, 20};
@@ -102,7 +107,8 @@ TEST(HybridTransposeConvolutionTest, EqualsTheReference) {
       model.main().operands[filter].perChannel.scales = risingScales(6, 0.001f);
       model.main().operands[filter].perChannel.channelDim = 0;
     }
-    EXPECT_EQ(differenceFromReference(model, {floatsFor({2, 4, 5, 20}, 1, 2.0f)}, "xnnpack", 1e-5f),
+    EXPECT_EQ(differenceFromReference(model, {floatsFor({2, 4, 5, 20}, 1, 2.0f)},
+                                      isWrong ? "reference" : "xnnpack", 1e-5f),
               "");
   }
 }
