@@ -340,8 +340,8 @@ class ServeTest(CommandTest):
             self.assertIn("SOCK_SEQPACKET", self.refuse(1, "serve", "--device", CPU, "--fd", "0",
                                                         stdin=other))
         self.startHost("--device", CPU, "--socket", self.path, path=self.path)
-        self.assertIn("Another host", self.refuse(1, "serve", "--device", CPU, "--socket",
-                                                  self.path))
+        self.assertIn("Another process", self.refuse(1, "serve", "--device", CPU, "--socket",
+                                                     self.path))
 
     def testAHostThatIsKilledIsReplaced(self):
         report = self.folder / "report"

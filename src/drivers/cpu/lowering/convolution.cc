@@ -2,7 +2,6 @@
 #include "drivers/cpu/lowering/convolution.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -429,11 +428,7 @@ constexpr size_t kMostTableBytes = size_t{1} << 20;
 }  // namespace
 
 bool mayEndInOneRow(const Convolution& g, bool isHybrid) {
-  // XNNPACK has kernels for two heights of tiles on such CPUs.
-  const size_t pixels = g.outputHeight * g.outputWidth;
-  const bool hasTail = std::ranges::any_of(std::array<size_t, 2>{7, 16}, [&](size_t rows) {
-    return pixels > rows && pixels % rows == 1;
-  });
+  const bool hasTail = endsInOneRow(g.outputHeight * g.outputWidth);
   if (isHybrid) return hasTail;
   const bool isIndirect = g.kernelHeight * g.kernelWidth > 1 ||
                           g.strideHeight * g.strideWidth > 1 ||
@@ -451,7 +446,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (!g.isDepthwise && (isHybrid || input.type == OperandType::kTensorQuant8AsymmSigned)) {
     HEARTH_ASSIGN(traits, builder->traits());
   }
-  if (traits.avoidInt8OneRowTail && mayEndInOneRow(g, isHybrid)) return builder->decline(kWrongOnThisCpu);
+  if (traits.avoidInt8OneRowTail && mayEndInOneRow(g, isHybrid))
+    return builder->decline(kWrongOnThisCpu);
   if (input.type == OperandType::kTensorQuant16Symm) return addQs16Layer(builder, g, "CONV_2D");
   if (input.type == OperandType::kTensorFloat16) return builder->decline(kHalf);
   if (isHybrid) return addHybridConvolution(builder, g);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/lowering/hybrid_transpose.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/hybrid_weights.h"
 #include "drivers/cpu/lowering/quantized_rows.h"
 
@@ -34,6 +36,20 @@ xnn_status createOperator(const Creation& c, xnn_operator_t* op) {
       nullptr, nullptr, op);
 }
 
+// Whether the last tile of rows may have one row. XNNPACK computes an image at once, or where
+// strides are no longer than the filter the columns of each phase of a row.
+bool mayEndInOneRow(const ops::TransposeConv2dParameters& p) {
+  const ops::Window2d& w = p.window;
+  const bool isInPhases = std::max(w.strideHeight, w.strideWidth) > 1 &&
+                          w.filterHeight >= w.strideHeight && w.filterWidth >= w.strideWidth;
+  if (!isInPhases) return endsInOneRow(size_t{p.output.height} * p.output.width);
+  bool may = false;
+  const auto stride = static_cast<size_t>(w.strideWidth);
+  for (size_t phase = 0; phase < std::min<size_t>(stride, p.output.width); ++phase)
+    may |= endsInOneRow((p.output.width - phase + stride - 1) / stride);
+  return may;
+}
+
 }  // namespace
 
 Result<bool> addHybridTranspose(PlanBuilder* builder,
@@ -45,7 +61,8 @@ Result<bool> addHybridTranspose(PlanBuilder* builder,
       builder, operation.inputs[0], operation.inputs[1], bias, operation.outputs[0], outputs);
   if (!weights || weights->isInt4) return false;
   HEARTH_ASSIGN(const KernelTraits traits, builder->traits());
-  if (traits.guardInt8OneRowTail || traits.avoidInt8OneRowTail) return false;
+  if ((traits.guardInt8OneRowTail || traits.avoidInt8OneRowTail) && mayEndInOneRow(parameters))
+    return builder->decline(kWrongOnThisCpu);
   Creation c;
   c.parameters = parameters;
   c.kernelScales = scalesFrom(*weights->operand, outputs);

@@ -116,11 +116,13 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   const bool isForXnnpack =
       c.parameters.output.height >= static_cast<uint32_t>(window.strideHeight) &&
       c.parameters.output.width >= static_cast<uint32_t>(window.strideWidth);
+  const bool fits = typesFit(c);
+  if (!fits) builder->decline(kMixedTypes);
   if (isForXnnpack) {
     HEARTH_ASSIGN(const bool isHybrid, addHybridTranspose(builder, c.parameters));
     if (isHybrid) return true;
   }
-  if (!typesFit(c)) return builder->decline(kMixedTypes);
+  if (!fits) return false;
   if (!builder->constants().isWeight(operation.inputs[1]) ||
       (hasBias && !builder->constants().isWeight(operation.inputs[2])))
     return builder->decline(kComputedWeights);

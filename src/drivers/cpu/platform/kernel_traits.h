@@ -2,6 +2,7 @@
 // Known-answer tests of the kernel families that this XNNPACK gets wrong on some CPUs.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,12 @@ struct KernelTraits {
   // Two rows do not help on this CPU: leave such shapes to the reference kernel.
   bool avoidInt8OneRowTail = false;
 };
+
+// Whether so many rows end in a tile of one row in one of XNNPACK's int8 kernels for such CPUs,
+// whose tiles have 7 or 16 rows.
+constexpr bool endsInOneRow(size_t rows) {
+  return (rows > 7 && rows % 7 == 1) || (rows > 16 && rows % 16 == 1);
+}
 
 struct SelfTestResult {
   SelfTestResult() = default;
