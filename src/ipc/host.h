@@ -106,9 +106,7 @@ class Host {
 // nothing but a host, before it has threads.
 void shareMallocArenas();
 
-// Makes a socket at `path` and listens on it. A socket that is there and that nobody listens on is
-// replaced. Errors: kBadState when somebody listens on it; kBadData for a path that is too long;
-// kIo.
+// Makes a socket of a host at `path` and listens on it. Replacing and errors: base::listenAt().
 Result<base::Descriptor> listenAt(const std::string& path);
 
 }  // namespace hearth::ipc
