@@ -20,6 +20,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import threading
 import time
 
 import arm64_tests
@@ -28,15 +29,23 @@ import checkout
 import test_runs
 
 
+# How long after its time a phase may go on before the whole run is ended: what a program printed is read,
+# processes are ended.
+GRACE_SECONDS = 180
+
+
 class Report:
     """Sums cases and times of the phases and prints them."""
 
     def __init__(self):
         self.total = test_runs.Cases()
         self.rows = []
+        self.running = None
+        self.notes = []
 
     def phase(self, name, action):
         print(f"== {name}", flush=True)
+        self.running = name
         begin = time.monotonic()
         cases = action()
         self.rows.append((name, time.monotonic() - begin, cases))
@@ -53,6 +62,30 @@ class Report:
             print("\nThe programs that ran longest, in seconds:")
         for seconds, name in slowest:
             print(f"{seconds:7.0f}  {name}")
+
+    def end(self):
+        """Prints what there is to say, and gives the exit code."""
+        self.printTable()
+        for name in self.total.late:
+            print(f"NOT RUN FOR WANT OF TIME {name}")
+        for name in self.total.failures:
+            print(f"FAILED {name}")
+        for note in self.notes:
+            print(note)
+        print(self.total.summary(), flush=True)
+        return 1 if self.total.failed or not self.total.passed else 0
+
+    def endAt(self, seconds):
+        """Ends this process when it still runs after so many seconds: a phase that does not notice that
+        time is up is named and counts as skipped, and what the others found is not lost."""
+
+        def end():
+            self.total.addLate(self.running)
+            os._exit(self.end())
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
 
 
 def build(preset, limit, *targets):
@@ -154,6 +187,8 @@ def main():
 
     report = Report()
     limit = test_runs.TimeLimit(arguments.minutes and 60 * arguments.minutes)
+    if arguments.minutes:
+        report.endAt(60 * arguments.minutes + GRACE_SECONDS)
     if arguments.require_data:
         report.phase("test data", lambda: test_runs.expect(
             hasData, f"The test data folder {data or '../shared'} does not exist; "
@@ -202,19 +237,12 @@ def main():
     if "arm64" in phases:
         runArm64(report, arguments, limit)
 
-    report.printTable()
-    total = report.total
     if not hasData:
-        print(f"The test data folder {data or '../shared'} does not exist: "
-              f"{total.withoutData} tests were not run for want of it.")
-    for name in total.late:
-        print(f"NOT RUN FOR WANT OF TIME {name}")
-    for name in total.failures:
-        print(f"FAILED {name}")
+        report.notes.append(f"The test data folder {data or '../shared'} does not exist: "
+                            f"{report.total.withoutData} tests were not run for want of it.")
     if phases == ["checks", "quick"]:
-        print("These were the quick tests; `./dev test --all` runs everything.")
-    print(total.summary(), flush=True)
-    return 1 if total.failed else 0
+        report.notes.append("These were the quick tests; `./dev test --all` runs everything.")
+    return report.end()
 
 
 if __name__ == "__main__":

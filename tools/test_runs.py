@@ -105,22 +105,29 @@ def expect(holds, sentence):
 
 
 def execute(command, timeout, live=False, environment=None):
-    """Exit code and output of a command; after a time-out it and its children are killed."""
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment,
-                          stdout=None if live else subprocess.PIPE,
-                          stderr=None if live else subprocess.STDOUT,
-                          start_new_session=True) as process:
-        try:
-            output, _ = process.communicate(timeout=timeout)
-            return process.returncode, (output or b"").decode(errors="replace")
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-            return -signal.SIGKILL, (output or b"").decode(errors="replace") + (
-                f"\nKilled after {timeout} s.\n")
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+    """Exit code and output of a command; after a time-out it and the processes of its session are killed.
+
+    The output goes through a file: a host of a driver has a session of its own, and one that outlives the
+    command would hold a pipe open for as long as its driver hangs.
+    """
+    with tempfile.TemporaryFile() as output:
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment,
+                              stdout=None if live else output,
+                              stderr=None if live else subprocess.STDOUT,
+                              start_new_session=True) as process:
+            killed = ""
+            try:
+                code = process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                code = -signal.SIGKILL
+                killed = f"\nKilled after {timeout:.0f} s.\n"
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        output.seek(0)
+        return code, output.read().decode(errors="replace") + killed
 
 
 def describe(code):

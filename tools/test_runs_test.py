@@ -2,6 +2,7 @@
 import contextlib
 import io
 import os
+import signal
 import sys
 import tempfile
 import textwrap
@@ -84,6 +85,16 @@ class RunProgramTest(unittest.TestCase):
         child = int(output.split()[0])
         with contextlib.suppress(FileNotFoundError), open(f"/proc/{child}/stat") as stat:
             self.assertEqual(stat.read().rsplit(")", 1)[1].split()[0], "Z")
+
+    def testAProcessWithASessionOfItsOwnIsNotWaitedFor(self):
+        for end, code in [("raise SystemExit(3)", "exit code 3"), ("time.sleep(1000)", "signal SIGKILL")]:
+            cases, output = self.runScript(f"""
+                import subprocess, time
+                print(subprocess.Popen(["sleep", "1000"], start_new_session=True).pid, flush=True)
+                {end}
+                """, timeout=2)
+            os.kill(int(output.split()[0]), signal.SIGKILL)  # An error if it has ended.
+            self.assertEqual(cases.failures, [f"name: {code}"])
 
 
 class RunCtestTest(unittest.TestCase):
