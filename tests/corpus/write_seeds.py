@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the first inputs of the fuzz targets beside itself, the same bytes at every call.
 
-Those of model_file_fuzz and container_fuzz come from the program hearth_tflite_corpus, those of
-served_client_fuzz and reply_fuzz from hearth_ipc_corpus.
+Those of model_file_fuzz and container_fuzz come from the program hearth_tflite_corpus, which runs first, since
+tflite_call_sequence_fuzz begins with those models; those of served_client_fuzz and reply_fuzz come from
+hearth_ipc_corpus.
 """
 
 import hashlib
@@ -291,6 +292,118 @@ def callSequences():
         yield f"{seed}.calls", hashlib.shake_128(bytes([seed])).digest(1200)
 
 
+class TfliteCalls:
+    """Calls of runCallSequence() (src/frontends/tflite_c/testing/call_sequence.cc) on its first objects."""
+
+    def __init__(self):
+        self.bytes = bytearray()
+
+    def model(self):
+        return self._put(0, 0, 0, 0)
+
+    def options(self, operators=(1,)):
+        """`operators` are those that the program brings: none, AddBuiltinOp, or functions that find them."""
+        return self._put(2, 0, *operators)
+
+    def threads(self, count):
+        return self._put(3, 0, count + 1, 0, 0)
+
+    def delegate(self, choice, isInOptions=True):
+        """One that takes a node for each low bit, and says their shapes (16), fails (32 in a run, 64 in
+        Prepare) or lies (128)."""
+        return self._put(4, 0 if isInOptions else 4, 0, choice, 0)
+
+    def runner(self):
+        return self._put(5, 0, 0, 1)
+
+    def interpreter(self):
+        return self._put(6, 0, 0, 1, 0)
+
+    def allocate(self):
+        return self._put(64, 0, 0)
+
+    def invoke(self):
+        return self._put(66, 0, 0)
+
+    def resize(self, place, *dims):
+        return self._put(68, 0, 0, len(dims), *dims, place + 1)
+
+    def reset(self):
+        return self._put(69, 0, 0)
+
+    def customAllocation(self, place, size):
+        return self._put(70, 0, 0, 0, size // 8, place + 1, 0)
+
+    def runSignature(self, place, *dims):
+        return self._put(71, 0, 0, len(dims), *dims, place + 1)
+
+    def fill(self, place, value):
+        return self._put(173, 0, 0, place + 1, value)
+
+    def write(self, place):
+        return self._put(168, 0, 0, place + 1)
+
+    def read(self, place, kind=1):
+        """`kind`: 0 input, 1 output, 2 variable, 3 by the file's index."""
+        return self._put(170, 0, kind, place + 1)
+
+    def look(self, place, kind):
+        """All that the functions for reading say of a tensor."""
+        for choice in (172, 174, 175, 177, 179):
+            self._put(choice, 0, kind, place + 1, *([0, place + 1] * 2 if choice == 177 else [1] * (choice == 174)))
+        return self
+
+    def string(self, place):
+        return self._put(176, 0, 1, place + 1, 1)
+
+    def _put(self, *values):
+        self.bytes += bytes(values)
+        return self
+
+
+def tfliteCallSequences():
+    """Programs of TensorFlow Lite's C interface: each with a few models that suit it, a plain one with all."""
+    def start(**options):
+        return TfliteCalls().model().options(**options)
+
+    def run(calls):
+        return calls.allocate().fill(0, 1).fill(1, 1).fill(2, 2).invoke().read(0).read(1)
+
+    plain = run(start().threads(1).interpreter()).invoke().look(0, 0).look(0, 1).look(1, 3).reset().invoke().read(0)
+    shapes = start().interpreter()
+    for dims in ((2, 4), (1, 4), (1, 2, 2, 1), (3, 4, 4, 2), (0, 4)):
+        shapes.resize(0, *dims)
+        run(shapes)
+    programs = {
+        "shapes": (shapes, ("open_sizes", "conv_float", "elementwise", "reductions")),
+        "memory": (run(start().interpreter().customAllocation(0, 256)), ("elementwise", "conv_int8")),
+        "signature": (run(start().interpreter().runner()).runSignature(0, 2, 4).runSignature(0, 1, 4)
+                      .look(0, 1), ("open_sizes", "control_flow")),
+        "strings": (start().interpreter().allocate().write(0).invoke().read(0).string(0), ("strings", "lookups")),
+        "zeros": (run(start().delegate(0b10101).interpreter()), ("conv_float", "control_flow", "lstm_float")),
+        "all": (run(start().delegate(0b11111).interpreter()).resize(0, 2, 4).allocate().invoke(),
+                ("elementwise", "control_flow", "conv_uint8")),
+        "later": (run(run(start().interpreter()).delegate(0b10011, isInOptions=False)), ("elementwise", "resources")),
+        "failing": (run(start().threads(1).delegate(0b110101).interpreter()), ("conv_int8", "recurrent")),
+        "refusing": (run(start().delegate(0b1010101).interpreter()), ("conv_int8", "strings")),
+        "lies": (run(start().delegate(0b10000101).interpreter()).invoke(), ("elementwise", "strings", "shapes")),
+        "operators": (run(start(operators=(0, 0, 4, 2, 6)).interpreter()), ("conv_float", "conv_int8")),
+        "found": (run(start(operators=(4, 0b01010101)).interpreter()), ("elementwise", "custom")),
+        "opaque": (run(start(operators=(8, 0x7f)).interpreter()), ("elementwise", "custom")),
+        "lying": (run(start(operators=(4, 0xff)).interpreter()).invoke(), ("custom", "strings", "different")),
+    }
+
+    def entry(calls, model):
+        file = (FOLDER / "model_file_fuzz" / f"{model}.tflite").read_bytes()
+        return struct.pack(">H", len(calls.bytes)) + bytes(calls.bytes) + file
+
+    for path in sorted((FOLDER / "model_file_fuzz").glob("*.tflite")):
+        yield f"plain_{path.stem}", entry(plain, path.stem)
+    for name, (calls, models) in programs.items():
+        for model in models:
+            yield f"{name}_{model}", entry(calls, model)
+
+
 def delegateGraphs():
     for seed in range(6):
         yield f"{seed}.graph", hashlib.shake_128(b"graph" + bytes([seed])).digest(400)
@@ -569,6 +682,7 @@ def main():
                           ("packing_map_fuzz", driverPlans), ("input_file_fuzz", inputFiles),
                           ("cached_model_fuzz", cachedModels), ("vulkan_plan_fuzz", gpuPlans),
                           ("call_sequence_fuzz", callSequences),
+                          ("tflite_call_sequence_fuzz", tfliteCallSequences),
                           ("delegate_graph_fuzz", delegateGraphs),
                           ("chat_template_fuzz", chatTemplates), ("tokenizer_json_fuzz", tokenizers),
                           ("llm_metadata_fuzz", languageMetadata), ("chat_request_fuzz", chatRequests),

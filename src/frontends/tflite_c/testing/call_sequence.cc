@@ -470,4 +470,13 @@ size_t runCallSequence(std::span<const uint8_t> bytes,
   return Sequence(bytes, models).run();
 }
 
+size_t runCallSequence(std::span<const uint8_t> input) {
+  constexpr size_t kHead = 2;
+  if (input.size() <= kHead + 1) return 0;
+  const std::span<const uint8_t> rest = input.subspan(kHead);
+  const size_t calls = std::min<size_t>(input[0] * 256u + input[1], rest.size() - 1);
+  const std::span<const uint8_t> model = rest.subspan(calls);
+  return runCallSequence(rest.first(calls), {&model, 1});
+}
+
 }  // namespace hearth::tflite_c::testing

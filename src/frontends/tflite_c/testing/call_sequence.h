@@ -13,4 +13,8 @@ namespace hearth::tflite_c::testing {
 size_t runCallSequence(std::span<const uint8_t> bytes,
                        std::span<const std::span<const uint8_t>> models);
 
+// Does the same with an input of tflite_call_sequence_fuzz: two bytes that say how many bytes the
+// calls take, highest first, then the calls, then the one model.
+size_t runCallSequence(std::span<const uint8_t> input);
+
 }  // namespace hearth::tflite_c::testing
