@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -69,6 +70,15 @@ void turnAway(int socket, const std::string& sentence) {
 }  // namespace
 
 HostState::HostState() : isUnread(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+ClientPresence::ClientPresence(std::shared_ptr<HostState> state) : state_(std::move(state)) {
+  ++state_->clients;
+}
+
+ClientPresence::~ClientPresence() {
+  const std::lock_guard lock(state_->mutex);
+  if (--state_->clients == 0) state_->isLeft.notify_all();
+}
 
 Host::Host(std::shared_ptr<hal::Device> device, HostOptions options)
     : device_(std::move(device)),
@@ -200,7 +210,10 @@ bool Host::end(std::chrono::milliseconds patience) {
   for (const std::shared_ptr<ServedClient>& client : clients_)
     if (!client->waitUntilIdle(until)) return false;
   clients_.clear();
-  return true;
+  // Threads are detached and hold their client, also such as were reaped, a moment longer than they
+  // count. The last one would free what the device has while the process exits.
+  std::unique_lock lock(state_->mutex);
+  return state_->isLeft.wait_until(lock, until, [&] { return state_->clients == 0; });
 }
 
 void shareMallocArenas() {

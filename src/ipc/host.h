@@ -5,10 +5,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
+#include <mutex>
 
 #include "base/descriptor.h"
 #include "base/result.h"
@@ -48,12 +50,27 @@ struct HostOptions {
 struct HostState {
   HostState();
 
-  std::atomic<uint32_t> clients = 0;  // connections
+  std::atomic<uint32_t> clients = 0;  // that exist; ClientPresence counts them
+  std::mutex mutex;
+  std::condition_variable isLeft;  // the last client is gone
   // Threads that compute now what clients have asked for in mailboxes, or wait for their turn.
   std::atomic<uint32_t> computing = 0;
   // An event: the last thread that waited for messages of a client has ended, and the host has to
   // see to it that they are read. Not valid where there was no descriptor for it.
   base::Descriptor isUnread;
+};
+
+// Counts a client of a host as long as it exists. What the client has is destroyed before the count
+// goes down if this is its first member.
+class ClientPresence {
+ public:
+  explicit ClientPresence(std::shared_ptr<HostState> state);
+  ~ClientPresence();
+  ClientPresence(const ClientPresence&) = delete;
+  ClientPresence& operator=(const ClientPresence&) = delete;
+
+ private:
+  const std::shared_ptr<HostState> state_;
 };
 
 // What the thread that accepts clients does at least once in an interval, so that somebody can see
@@ -79,7 +96,8 @@ class Host {
   // the first moment on. Returns an error when the socket cannot be waited for.
   Status serveAll(int listening, int stop, const Heartbeat& heartbeat = {});
 
-  // Ends all connections, and waits for their threads. Returns false if that takes longer.
+  // Ends all connections, and waits until their threads have ended and no client has anything of
+  // the device any more, not even the device. Returns false if that takes longer.
   bool end(std::chrono::milliseconds patience);
 
  private:

@@ -13,18 +13,13 @@ namespace hearth::ipc {
 ServedClient::ServedClient(std::shared_ptr<hal::Device> device, HostOptions options,
                            base::Descriptor socket, pid_t process, uid_t user,
                            std::shared_ptr<HostState> state, CommonOfClients common)
-    : socket_(std::move(socket)),
+    : presence_(state),
+      socket_(std::move(socket)),
       process_(process),
       user_(user),
       state_(std::move(state)),
       threads_(options.threads, state_->isUnread.get()),
-      requests_(std::move(device), options, user, state_.get(), &threads_, std::move(common)) {
-  ++state_->clients;
-}
-
-ServedClient::~ServedClient() {
-  --state_->clients;
-}
+      requests_(std::move(device), options, user, state_.get(), &threads_, std::move(common)) {}
 
 bool ServedClient::start() {
   return threads_.startReader([self = shared_from_this()] { self->run(); });

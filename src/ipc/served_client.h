@@ -24,7 +24,6 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   // Counts itself in `state` as long as it exists.
   ServedClient(std::shared_ptr<hal::Device> device, HostOptions options, base::Descriptor socket,
                pid_t process, uid_t user, std::shared_ptr<HostState> state, CommonOfClients common);
-  ~ServedClient();
 
   // Starts a thread that reads messages, if there may be one more; false when none can be had, and
   // there is none. Threads that wait for long end.
@@ -60,6 +59,7 @@ class ServedClient final : public std::enable_shared_from_this<ServedClient> {
   // What a thread that reads messages does.
   void run() noexcept;
 
+  const ClientPresence presence_;
   const base::Descriptor socket_;
   const pid_t process_;
   const uid_t user_;
