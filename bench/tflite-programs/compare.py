@@ -67,6 +67,9 @@ class Programs:
         self._arguments = arguments
         self._libraries = {ORIGINAL: original, DELEGATE: original, HEARTH: RELEASE / "lib"}
         self._environment = {**os.environ, "HEARTH_STORE": str(folder / "store")}
+        # As after an installation by pip, both sides find their modules compiled.
+        self._environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        self._environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
 
     def run(self, side, model, count):
         """(MiB of `count` processes together, what each says)"""
@@ -94,7 +97,6 @@ class Programs:
         if done.returncode != 0:
             raise Failure(f"{side}: {(done.stderr.splitlines() or ['no message'])[-1]}")
         return float(done.stdout)
-
 
     def call(self):
         """Nanoseconds of a call over hearth_execution_run."""
@@ -141,6 +143,8 @@ class Row:
 def measure(programs, model, arguments, script, peer):
     row = Row(model)
     programs.run(HEARTH, model.path, 1)
+    for side in (LITERT, HEARTH):
+        programs.python(side, model.path, script, peer)
     for _ in range(arguments.rounds):
         for side in (ORIGINAL, DELEGATE, HEARTH):
             row.memory.setdefault(side, []).append(programs.run(side, model.path, arguments.processes)[0])

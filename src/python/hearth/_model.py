@@ -51,12 +51,12 @@ class Model(_hearth.Model):
         """The bytes of a file that is packed behind the model."""
         return self._packed_file(name)
 
-    @_options.shown
+    @_options.shown("self, signature=None")
     def compile(self, signature=None, **options):
         """Makes a signature ready to run; None is the first. docs/python.md describes the options."""
         return self._named(self._compile(signature or "", **_options.native(options)), signature, options)
 
-    @_options.shown
+    @_options.shown("self, signatures")
     def compile_signatures(self, signatures, **options):
         """Makes several signatures ready at once: a list of compilations in this order."""
         signatures = list(signatures)
@@ -64,7 +64,7 @@ class Model(_hearth.Model):
         return [self._named(compilation, signature, options)
                 for compilation, signature in zip(made, signatures)]
 
-    @_options.shown
+    @_options.shown("self, signature=None")
     def explain_start(self, signature=None, **options):
         """How compile() would start now."""
         return parsed(self._explain_start(signature or "", **_options.native(options)))

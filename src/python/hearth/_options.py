@@ -2,7 +2,6 @@
 """The options of compile(), for people who look at it and for the library's module."""
 
 import collections.abc
-import inspect
 import numbers
 import operator
 import os
@@ -53,13 +52,16 @@ def native(options):
     return made
 
 
-def shown(method):
-    """Shows the options in the signature of a method that takes **options; None is the default of
-    each. An unknown one is refused by the library, which lists those that there are."""
-    signature = inspect.signature(method)
-    fixed = [parameter for parameter in signature.parameters.values()
-             if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
-    options = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-               for name in _NAMES]
-    method.__signature__ = signature.replace(parameters=fixed + options)
-    return method
+def shown(parameters):
+    """Shows `parameters` and the options in the signature of a method that takes **options; None is the
+    default of each option. An unknown one is refused by the library, which lists those that there are."""
+    # inspect.signature() looks at what a function says it wraps. Signatures made here would need the module
+    # inspect, which takes longer to import than the rest of this package.
+    made = {}
+    exec(f"def shape({parameters}, *, {', '.join(f'{name}=None' for name in _NAMES)}): pass", made)
+
+    def decorated(method):
+        method.__wrapped__ = made["shape"]
+        return method
+
+    return decorated
