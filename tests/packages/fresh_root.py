@@ -18,6 +18,9 @@ import test_runs  # noqa: E402
 USER = 1000
 # Of the archive, which is far away.
 DOWNLOAD_TRIES = 3
+# What a command mounts below the folder is gone with it, also when it is killed: who removes the folder then
+# would otherwise come to the /sys of this system.
+OWN_MOUNTS = ("unshare", "--mount", "--propagation", "private")
 ENTER = ('mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && '
          'exec chroot --userspec="$1" "$0" /bin/sh -c \'cd "$0" && exec "$@"\' "${@:2}"')
 
@@ -51,8 +54,8 @@ class FreshRoot:
         # The launcher runs it, of which mmdebstrap's own check knows nothing.
         foreign = [f"--architectures={architecture}", "--skip=check/qemu"] if architecture else []
         code, output = test_runs.execute(
-            [*self.launcher, "mmdebstrap", "--mode=root", "--variant=apt", "--components=main", *foreign,
-             f"--aptopt={settings}", "--dpkgopt=force-unsafe-io", release, str(self.folder),
+            [*self.launcher, *OWN_MOUNTS, "mmdebstrap", "--mode=root", "--variant=apt", "--components=main",
+             *foreign, f"--aptopt={settings}", "--dpkgopt=force-unsafe-io", release, str(self.folder),
              address], timeout=1800 if launcher else 600)
         if code != 0:
             raise unittest.SkipTest(f"No Debian system can be made: {lastLines(output)}")
@@ -80,7 +83,7 @@ class FreshRoot:
         for name, value in os.environ.items():
             if name.lower().endswith("_proxy") or (self.launcher and name == "HEARTH_CACHE_DIR"):
                 environment[name] = value
-        return ([*self.launcher, "unshare", "--mount", "--propagation", "private", "bash", "-c", ENTER,
+        return ([*self.launcher, *OWN_MOUNTS, "bash", "-c", ENTER,
                  str(self.folder), f"{user}:{user}", folder, *map(str, command)], environment)
 
     def run(self, *command, user=0, folder="/", timeout=1200, **variables):
