@@ -46,7 +46,8 @@ FIELDS = {"file", "before", "after", "explained", "found"}
 # Which programs test a folder, those first that are most likely to find a fault; the longest name that
 # begins a file's decides. A Python file needs the targets of PYTHON_TARGETS.
 PROGRAMS = {
-    "src/api": ["api_test", "golden_test", "hostile_models_test", "tests/python/package_test.py"],
+    "src/api": ["api_test", "golden_test", "hostile_models_test", "tests/python/package_test.py",
+                "tests/python/runs_test.py"],
     "src/base": ["base_test", "cache_test", "ipc_parts_test", "runtime_test"],
     "src/cache": ["cache_test", "driver_cpu_test", "limits_test", "tests/cli/cache_test.py", "tests/cli/store_test.py"],
     "src/drivers/cpu": ["driver_cpu_test", "random_graph_test", "open_stores_test", "save_queue_test",
