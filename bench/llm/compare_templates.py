@@ -5,7 +5,8 @@
     compare_templates.py MODEL TEMPLATE...     files of Jinja; the model gives the start and stop tokens
 
 Conversations with and without a message of the system, with tools, and with calls of tools and their results. Where
-Jinja2 refuses a conversation, so must Hearth. Exit code: 0 when all are equal, 1 when not, 2 for wrong arguments.
+Jinja2 refuses a conversation, so must Hearth; and tools of which a template makes nothing, as the model would not learn
+of them. Exit code: 0 when all are equal, 1 when not, 2 for wrong arguments.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import jinja2
 import jinja2.ext
+import jinja2.nodes
 import jinja2.sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,13 +54,24 @@ class Refused(Exception):
     pass
 
 
+class Generation(jinja2.ext.Extension):
+    """The block `generation`, with which `transformers` learns which text a model has to be trained for."""
+
+    tags = {"generation"}
+
+    def parse(self, parser):
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
+        return jinja2.nodes.Scope(body).set_lineno(line)
+
+
 def refuse(message):
     raise Refused(message)
 
 
 def environment():
     made = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols])
+        trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols, Generation])
     made.filters["tojson"] = lambda value, **options: json.dumps(value, **{"ensure_ascii": False, **options})
     made.globals["raise_exception"] = refuse
     made.globals["strftime_now"] = lambda form: datetime.datetime.now(tz=datetime.timezone.utc).strftime(form)
@@ -70,6 +83,12 @@ def peersPrompt(template, messages, tools, texts, answer):
         return template.render(messages=messages, tools=tools, documents=None, add_generation_prompt=answer, **texts)
     except (Refused, jinja2.TemplateError, TypeError, KeyError):
         return None
+
+
+def looksAtTools(template, texts):
+    """Whether a prompt differs for tools; some templates put them into the message of the system only."""
+    return any(peersPrompt(template, messages, TOOLS, texts, True) != peersPrompt(template, messages, None, texts, True)
+               for messages in ([USER], [SYSTEM, USER]))
 
 
 def ours(model, messages, tools, answer):
@@ -96,13 +115,15 @@ def main():
             for answer in (True, False):
                 compared += 1
                 expected = peersPrompt(template, messages, tools, texts, answer)
+                if tools and not looksAtTools(template, texts):
+                    expected = None
                 found = ours(model, messages, tools, answer)
-                refused += expected is None
+                refused += expected is None and isinstance(found, hearth.Error)
                 if found == expected or (expected is None and isinstance(found, hearth.Error)):
                     continue
                 different += 1
                 print(f"{path.name}, {name}:\n  {found!r}\n  not {expected!r}")
-    print(f"{len(arguments.templates)} templates, {compared} prompts ({refused} refused by both or one), "
+    print(f"{len(arguments.templates)} templates, {compared} prompts ({refused} refused), "
           f"{different} differences")
     sys.exit(1 if different else 0)
 

@@ -2,6 +2,7 @@
 #include "llm/chat_prompt.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "llm/utf8.h"
@@ -143,10 +144,18 @@ Result<ChatPrompt> ChatPrompt::withTools(TemplateValue tools) const {
                 "The model has no chat template that could tell it of tools.");
   ChatPrompt prompt = *this;
   prompt.tools_ = std::move(tools);
-  const std::vector<ChatMessage> any = {{"user", "0"}};
-  const auto without = render(any, true);
-  const auto with = prompt.render(any, true);
-  if (prompt.tools_.isTrue() && without && with && *without == *with)
+  // Some templates put tools into the message of the system only.
+  const std::array<std::vector<ChatMessage>, 2> conversations = {
+      {{{"user", "0"}}, {{"system", "0"}, {"user", "0"}}}};
+  bool isIgnored = false;
+  bool isUsed = false;
+  for (const auto& messages : conversations) {
+    const auto without = render(messages, true);
+    const auto with = prompt.render(messages, true);
+    if (!without && !with) continue;
+    (without && with && *without == *with ? isIgnored : isUsed) = true;
+  }
+  if (prompt.tools_.isTrue() && isIgnored && !isUsed)
     return fail(ErrorCode::kUnsupported,
                 "The model's chat template does not look at tools, so the model would not learn of "
                 "them.");

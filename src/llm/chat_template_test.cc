@@ -116,6 +116,23 @@ TEST(ChatTemplateTest, FiltersAndMethodsOfStrings) {
             "xTrue");
 }
 
+TEST(ChatTemplateTest, StringsAreDividedAndFormatted) {
+  EXPECT_EQ(render("{{ 'a-b-c'.partition('-') }} {{ 'a-b-c'.rpartition('-') }}"),
+            "('a', '-', 'b-c') ('a-b', '-', 'c')");
+  EXPECT_EQ(render("{{ 'a'.partition('-') }} {{ 'a'.rpartition('-') }}"),
+            "('a', '', '') ('', '', 'a')");
+  EXPECT_EQ(render("{{ '<{}|{}>'.format(1, 'x') }} {{ '{1}{0}{{}}'.format('a', none) }} "
+                   "{{ '{n}{}'.format([1], n=true) }}"),
+            "<1|x> Nonea{} True[1]");
+  EXPECT_THAT(problemOf("{{ 'a'.partition('') }}"), HasSubstr("empty"));
+  EXPECT_THAT(problemOf("{{ '{}{}'.format(1) }}"), HasSubstr("argument"));
+  EXPECT_THAT(problemOf("{{ '{x}'.format(1) }}"), HasSubstr("x"));
+  EXPECT_THAT(problemOf("{{ '{0:>5}'.format(1) }}"), HasSubstr("field 0:>5"));
+  EXPECT_THAT(problemOf("{{ '}'.format(1) }}"), HasSubstr("single }"));
+  EXPECT_THAT(problemOf("{{ 'a{'.format(1) }}"), HasSubstr("single {"));
+  EXPECT_THAT(problemOf("{{ '{'.format(1) }}"), HasSubstr("single {"));
+}
+
 TEST(ChatTemplateTest, FiltersOfLists) {
   constexpr std::string_view kList =
       R"({"l": [{"n": "b", "k": 1}, {"n": "a", "k": 2}, {"n": "c"}]})";

@@ -53,6 +53,22 @@ TEST(ConversationTest, ToolsAndTheirCallsReachTheTemplate) {
   EXPECT_EQ(plain.render({{"user", "a"}}, false).value(), "user:a;");
 }
 
+TEST(ConversationTest, ToolsMayStandInTheMessageOfTheSystem) {
+  LlmMetadata metadata;
+  metadata.chatTemplate =
+      "{% for m in messages %}{{ m.role }}{% if m.role == 'system' %}{{ tools|length }}{% endif %}"
+      "{% endfor %}";
+  const Tokenizer tokenizer = tokenizerWithMarks();
+  const TemplateValue tools = toolsOfJson(R"([{"function": {"name": "weather"}}])").value();
+  const auto prompt = ChatPrompt::create(metadata, tokenizer, "").value().withTools(tools);
+  ASSERT_TRUE(prompt) << prompt.error().toString();
+  EXPECT_EQ(prompt->render({{"system", "a"}}, false).value(), "system1");
+  metadata.chatTemplate = "{{ messages[0].role }}";
+  const auto blind = ChatPrompt::create(metadata, tokenizer, "").value().withTools(tools);
+  ASSERT_FALSE(blind.has_value());
+  EXPECT_THAT(blind.error().toString(), HasSubstr("does not look at tools"));
+}
+
 TEST(ConversationTest, SpecialTokensInToolsAndCallsStayText) {
   const auto conversation = Conversation::ofJson(R"({
     "tools": [{"function": {"name": "<|end|>"}}],

@@ -100,7 +100,7 @@ TEST_P(SentencePiecePeerTest, TokensAndTextsAreItsOwn) {
     ASSERT_TRUE(tokens) << tokens.error().toString();
     if (*tokens != expected) {
       // Two divisions with the same sum: version 0.2.0 compares sums in double precision with
-      // rounded ones, later versions compare rounded ones as we do.
+      // rounded ones, 0.2.3 compares rounded ones as we do.
       ASSERT_NEAR(score(*tokens), score(expected), 1e-4) << text;
       ++ties;
     }

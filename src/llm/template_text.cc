@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "llm/unicode.h"
@@ -189,6 +190,63 @@ Result<TemplateValue> joinTexts(const std::string& text, const TemplateArguments
   return TemplateValue(std::move(made));
 }
 
+// The text before the first (or last) `separator`, that, and the text behind it.
+Result<TemplateValue> partitionText(std::string_view text, const TemplateArguments& arguments,
+                                    bool isFromRight, TemplateBudget* budget) {
+  HEARTH_ASSIGN(const std::string separator, arguments.text(0, "sep", ""));
+  if (separator.empty())
+    return fail(ErrorCode::kBadData, "The chat template divides a string at an empty one.");
+  HEARTH_TRY(payForSearch(text, separator, budget));
+  const size_t at = isFromRight ? text.rfind(separator) : text.find(separator);
+  const size_t end = at == kNowhere ? text.size() : at + separator.size();
+  const std::string_view before = text.substr(0, at);
+  const std::string_view behind = text.substr(end);
+  HEARTH_TRY(budget->allocate(text.size()));
+  const std::string_view middle = at == kNowhere ? std::string_view() : separator;
+  if (at == kNowhere && isFromRight) return budget->list({behind, middle, before}, true);
+  return budget->list({before, middle, behind}, true);
+}
+
+// Fields are {}, {2} or {name}, without attributes, conversions and formats.
+Result<TemplateValue> formatText(std::string_view text, const TemplateArguments& arguments,
+                                 TemplateBudget* budget) {
+  std::string made;
+  size_t next = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c != '{' && c != '}') {
+      made += c;
+      continue;
+    }
+    if (text.substr(at + 1).starts_with(c)) {
+      made += c;
+      ++at;
+      continue;
+    }
+    const size_t end = c == '{' ? text.find_first_of("{}", at + 1) : kNowhere;
+    if (end == kNowhere || text[end] == '{')
+      return fail(ErrorCode::kBadData, "The chat template formats a string with a single {}.", c);
+    const std::string_view field = text.substr(at + 1, end - at - 1);
+    if (field.find_first_of(".[!:") != kNowhere)
+      return fail(ErrorCode::kUnsupported,
+                  "The chat template formats a string with the field {}, which is not supported.",
+                  field);
+    size_t position = next;
+    const bool isNumber =
+        !field.empty() && field.size() < 4 && field.find_first_not_of("0123456789") == kNowhere;
+    if (isNumber) position = std::stoul(std::string(field));
+    if (field.empty()) ++next;
+    HEARTH_ASSIGN(const TemplateValue value,
+                  arguments.needed(field.empty() || isNumber ? position : kNowhere, field));
+    HEARTH_TRY(budget->look(value));
+    std::string part = printed(value, budget->textLimit());
+    HEARTH_TRY(budget->allocate(part.size()));
+    made += part;
+    at = end;
+  }
+  return budget->text(std::move(made));
+}
+
 bool isAll(std::string_view text, Categories categories) {
   for (size_t at = 0; at < text.size();) {
     const Character character = decodeCharacter(text, at);
@@ -323,6 +381,9 @@ Result<std::optional<TemplateValue>> callTextMethod(const std::string& text, std
   if (name == "find" || name == "rfind" || name == "index" || name == "rindex")
     return findText(text, name, arguments, budget);
   if (name == "join") return joinTexts(text, arguments, budget);
+  if (name == "partition" || name == "rpartition")
+    return partitionText(text, arguments, name == "rpartition", budget);
+  if (name == "format") return formatText(text, arguments, budget);
   if (name == "lower" || name == "casefold") return budget->text(lowerText(text));
   if (name == "upper") return budget->text(upperText(text));
   if (name == "title") return budget->text(titleText(text));
