@@ -177,8 +177,8 @@ class InterpreterTest(unittest.TestCase):
                               env={**os.environ, "PYTHONPATH": str(PACKAGE)})
         imported = set(done.stdout.split())
         self.assertIn("hearth._hearth", imported)
-        self.assertEqual(imported & {"importlib.abc", "importlib.resources", "importlib.util", "json", "pathlib",
-                                     "tempfile"}, set())
+        self.assertEqual(imported & {"importlib.abc", "importlib.resources", "importlib.util", "inspect", "json",
+                                     "pathlib", "tempfile"}, set())
 
     def testMistakesAreTheKnownExceptions(self):
         fresh = Interpreter(model_path=DIGITS)
