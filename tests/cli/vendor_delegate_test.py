@@ -5,6 +5,7 @@ delegate for tests that does harm."""
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -79,6 +80,7 @@ class VendorDelegateTest(DataTest):
     def outputs(self, model, *options, env):
         """The output files of a run with the same random inputs each time."""
         results = self.folder / "results"
+        shutil.rmtree(results, ignore_errors=True)
         self.succeed("run", model, "--random-input", 1, "--output-dir", results, *options, env=env)
         return {path.name: path.read_bytes() for path in results.iterdir()}
 
@@ -114,6 +116,19 @@ class VendorDelegateTest(DataTest):
         self.assertEqual(taken, {"hearth-cpu": False, "npu": True, "nnapi-reference": False})
         self.assertIn("Only a device", self.hearth("run", model, "--random-input", 1, "--device", "hearth-cpu",
                                                    env=env).stderr)
+
+    def testModelsThatAreDividedGiveTheResultsOfTheCpu(self):
+        env = {**self.environment(OWN_DELEGATE, {"device": "hearth-cpu"}), "HEARTH_LOG": "warning"}
+        for model in sorted(COMPATIBILITY.glob("*.tflite")):
+            with self.subTest(model.stem):
+                results = self.folder / model.stem
+                run = self.hearth("run", model, "--random-input", 1, "--output-dir", results, env=env)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                # No part fails there, which the CPU would then compute.
+                self.assertNotRegex(run.stderr, "computed again|goes to|ended")
+                given = {path.name: path.read_bytes() for path in results.iterdir()}
+                self.assertTrue(given)
+                self.assertEqual(given, self.outputs(model, env=STORELESS))
 
     def probe(self, library, *arguments):
         return self.json("devices", "--probe", library, *arguments, env=STORELESS)

@@ -22,6 +22,68 @@
 namespace hearth::drivers::delegate {
 namespace {
 
+using Supports = std::vector<hal::OperationSupport>;
+
+bool readsOneOf(std::span<const uint32_t> operands, const std::vector<bool>& marked) {
+  return std::ranges::any_of(operands, [&](uint32_t index) { return marked[index]; });
+}
+
+// Operations on shapes are computed when shapes are known, so they can be taken together with all
+// others. In a part of the model, a value that another part computes is not known by then.
+void answerForShapes(const graph::Subgraph& main, const std::vector<bool>& isLeft,
+                     Supports* supports) {
+  std::vector<bool> isOfShapes(main.operands.size());
+  bool takesAll = true;
+  for (size_t i = 0; i < supports->size(); ++i) {
+    if (isLeft[i]) {
+      takesAll &= (*supports)[i].supported;
+      continue;
+    }
+    for (const uint32_t output : main.operations[i].outputs) isOfShapes[output] = true;
+  }
+  // A kernel has to compute each output of the model.
+  takesAll &= !readsOneOf(main.outputs, isOfShapes);
+  for (size_t i = 0; i < supports->size(); ++i) {
+    hal::OperationSupport& support = (*supports)[i];
+    if (!isLeft[i])
+      support = takesAll ? hal::OperationSupport{true, "own", ""}
+                         : hal::OperationSupport{false, "", "It depends on shapes only."};
+    else if (!takesAll && support.supported && readsOneOf(main.operations[i].inputs, isOfShapes))
+      support = {false, "", "It needs a value that depends on shapes, before it is computed."};
+  }
+}
+
+// An operation whose result is offered as a constant goes with all operations that read it: one of
+// them in another part of the model would leave the others without their constant.
+void answerForConstants(const graph::Subgraph& main, const std::vector<bool>& isConstant,
+                        Supports* supports) {
+  std::vector<bool> isElsewhere(main.operands.size());  // results that are no constants here
+  const auto refuse = [](const std::vector<uint32_t>& operands, hal::OperationSupport* support,
+                         const std::vector<bool>& marked, const char* reason) {
+    if (!support->supported || !readsOneOf(operands, marked)) return false;
+    *support = {false, "", reason};
+    return true;
+  };
+  for (bool hasChanged = true; hasChanged;) {
+    hasChanged = false;
+    std::vector<bool> isReadElsewhere(main.operands.size());
+    for (size_t i = 0; i < supports->size(); ++i)
+      if (!(*supports)[i].supported)
+        for (const uint32_t input : main.operations[i].inputs) isReadElsewhere[input] = true;
+    for (size_t i = 0; i < supports->size(); ++i) {
+      const graph::Operation& operation = main.operations[i];
+      hal::OperationSupport* const support = &(*supports)[i];
+      if (isConstant[i] && refuse(operation.outputs, support, isReadElsewhere,
+                                  "Its constant result is for operations that run elsewhere.")) {
+        for (const uint32_t output : operation.outputs) isElsewhere[output] = true;
+        hasChanged = true;
+      }
+      hasChanged |= refuse(operation.inputs, support, isElsewhere,
+                           "It needs a constant that is computed elsewhere.");
+    }
+  }
+}
+
 class DelegateDevice final : public hal::Device {
  public:
   explicit DelegateDevice(std::shared_ptr<DeviceContext> context) : context_(std::move(context)) {}
@@ -60,7 +122,7 @@ class DelegateDevice final : public hal::Device {
       const graph::Model& model) override {
     HEARTH_TRY(hal::checkPoolsMapped(model));
     HEARTH_TRY(graph::validateOnce(model));
-    const auto key = context_->keyOf("claims 1", model);
+    const auto key = context_->keyOf("claims 2", model);
     if (key)
       if (auto known = context_->claims().find(*key, model.main().operations.size()))
         return *std::move(known);
@@ -70,21 +132,7 @@ class DelegateDevice final : public hal::Device {
     // What fails here may be mended by then, so it is not remembered.
     const auto offered = offerModel(model, likelyShapes(model), *context_, {});
     if (!offered) return refused(std::move(supports), offered.error().toString());
-    supports = refused(std::move(supports), "It depends on shapes only.");
-    const std::vector<bool> taken = offered->graph->takenOperations();
-    for (size_t i = 0; i < taken.size() && i < offered->operations.size(); ++i) {
-      const uint32_t index = offered->operations[i];
-      if (index >= supports.size()) break;  // of another subgraph
-      hal::OperationSupport& support = supports[index];
-      support.supported = taken[i];
-      support.kernel = taken[i] ? "own" : "";
-      const std::string& refusal = offered->graph->refusals()[i];
-      support.reason = taken[i] ? ""
-                       : refusal.empty()
-                           ? "The delegate does not take " +
-                                 graph::nameOf(model.main().operations[index].type) + "."
-                           : refusal;
-    }
+    answerFrom(*offered, model.main(), &supports);
     if (key) context_->claims().remember(*key, supports);
     return supports;
   }
@@ -98,6 +146,29 @@ class DelegateDevice final : public hal::Device {
   }
 
  private:
+  static void answerFrom(const Offer& offered, const graph::Subgraph& main, Supports* supports) {
+    const std::vector<bool> taken = offered.graph->takenOperations();
+    const std::vector<bool> constant = offered.graph->constantOperations();
+    // The others depend on shapes only.
+    std::vector<bool> isLeft(supports->size()), isConstant(supports->size());
+    for (size_t i = 0; i < taken.size() && i < offered.operations.size(); ++i) {
+      const uint32_t index = offered.operations[i];
+      if (index >= supports->size()) break;  // of another subgraph
+      isLeft[index] = true;
+      isConstant[index] = constant[i];
+      hal::OperationSupport& support = (*supports)[index];
+      support.supported = taken[i];
+      support.kernel = taken[i] ? "own" : "";
+      const std::string& refusal = offered.graph->refusals()[i];
+      support.reason = taken[i]          ? ""
+                       : refusal.empty() ? "The delegate does not take " +
+                                               graph::nameOf(main.operations[index].type) + "."
+                                         : refusal;
+    }
+    answerForShapes(main, isLeft, supports);
+    answerForConstants(main, isConstant, supports);
+  }
+
   // Refuses all operations that are not refused for a reason of their own.
   static std::vector<hal::OperationSupport> refused(std::vector<hal::OperationSupport> supports,
                                                     const std::string& reason) {

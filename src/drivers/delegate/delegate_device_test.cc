@@ -200,6 +200,92 @@ TEST(DelegateDeviceTest, OpenShapesArePreparedWhenTheyAreKnown) {
   EXPECT_EQ((*prepared)->startReport().shapes, 2u);
 }
 
+// out = reshape(a + b, shape(a)), and then `last` of it and b.
+std::shared_ptr<const graph::Model> shapedModel(graph::OperationType last) {
+  hal::cts::ModelBuilder builder;
+  constexpr auto kFloat = graph::OperandType::kTensorFloat32;
+  const uint32_t a = builder.input(kFloat, {0});
+  const uint32_t b = builder.input(kFloat, {0});
+  const uint32_t none = builder.scalar(0);
+  const uint32_t shape = builder.temporary(graph::OperandType::kTensorInt32, {1});
+  const uint32_t sum = builder.temporary(kFloat, {0});
+  const uint32_t same = builder.temporary(kFloat, {0});
+  builder.operation(graph::OperationType::kShape, {a}, {shape});
+  builder.operation(graph::OperationType::kAdd, {a, b, none}, {sum});
+  builder.operation(graph::OperationType::kReshape, {sum, shape}, {same});
+  builder.operation(last, {same, b, none}, {builder.output(kFloat, {0})});
+  return std::make_shared<const graph::Model>(builder.model());
+}
+
+TEST(DelegateDeviceTest, OperationsOnShapesAreTakenWithAllOthersOnly) {
+  const auto all = deviceWith({});
+  ASSERT_TRUE(all);
+  const auto taken = (*all)->supportedOperations(*shapedModel(graph::OperationType::kMul));
+  ASSERT_TRUE(taken) << taken.error().toString();
+  for (const hal::OperationSupport& support : *taken)
+    EXPECT_TRUE(support.supported) << support.reason;
+  // Without MUL, RESHAPE would be in a part that does not know its shape.
+  const auto some = deviceWith({{"take", ",0,22,"}});
+  ASSERT_TRUE(some);
+  const auto divided = (*some)->supportedOperations(*shapedModel(graph::OperationType::kMul));
+  ASSERT_TRUE(divided) << divided.error().toString();
+  std::vector<bool> answers;
+  for (const hal::OperationSupport& support : *divided) answers.push_back(support.supported);
+  EXPECT_THAT(answers, ElementsAre(false, true, false, false));
+}
+
+// out = (a + w) * b, or (a + w) * w, where w is the DEQUANTIZE of {1, 2, 3, 4} * 0.5.
+std::shared_ptr<const graph::Model> modelWithSmallWeights(bool areReadTwice) {
+  hal::cts::ModelBuilder builder;
+  constexpr auto kFloat = graph::OperandType::kTensorFloat32;
+  const uint32_t a = builder.input(kFloat, {4});
+  const uint32_t b = builder.input(kFloat, {4});
+  const uint32_t none = builder.scalar(0);
+  const uint32_t weights = builder.constant(graph::OperandType::kTensorQuant8Asymm, {4},
+                                            std::vector<uint8_t>{1, 2, 3, 4}, 0.5f);
+  const uint32_t wide = builder.temporary(kFloat, {4});
+  const uint32_t sum = builder.temporary(kFloat, {4});
+  builder.operation(graph::OperationType::kDequantize, {weights}, {wide});
+  builder.operation(graph::OperationType::kAdd, {a, wide, none}, {sum});
+  builder.operation(graph::OperationType::kMul, {sum, areReadTwice ? wide : b, none},
+                    {builder.output(kFloat, {4})});
+  return std::make_shared<const graph::Model>(builder.model());
+}
+
+TEST(DelegateDeviceTest, WeightsOfSmallerTypesAreConstantsThatAreComputedBeforehand) {
+  const auto model = modelWithSmallWeights(false);
+  // The delegate does not know DEQUANTIZE.
+  const auto device = deviceWith({{"take", ",0,18,"}});
+  ASSERT_TRUE(device);
+  const auto supports = (*device)->supportedOperations(*model);
+  ASSERT_TRUE(supports) << supports.error().toString();
+  for (const hal::OperationSupport& support : *supports)
+    EXPECT_TRUE(support.supported) << support.reason;
+  const auto prepared = (*device)->prepareModel(model, {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  std::vector<float> x = {1, 1, 1, 1}, y = {1, 2, 3, 4}, out(4);
+  const auto result =
+      computeOnce(**prepared, {{argumentFor(x), argumentFor(y)}, {argumentFor(out)}});
+  ASSERT_TRUE(result.status) << result.status.error().toString();
+  EXPECT_THAT(out, ElementsAre(1.5, 4, 7.5, 12));
+}
+
+TEST(DelegateDeviceTest, AConstantIsTakenWithAllThatReadItOnly) {
+  const auto device = deviceWith({{"take", ",18,"}});  // MUL alone
+  ASSERT_TRUE(device);
+  const auto once = (*device)->supportedOperations(*modelWithSmallWeights(false));
+  ASSERT_TRUE(once) << once.error().toString();
+  EXPECT_THAT((*once)[0].reason, HasSubstr("run elsewhere"));
+  EXPECT_FALSE((*once)[0].supported);
+  EXPECT_TRUE((*once)[2].supported) << (*once)[2].reason;
+  // MUL would have no constant, since ADD and with it DEQUANTIZE are elsewhere.
+  const auto twice = (*device)->supportedOperations(*modelWithSmallWeights(true));
+  ASSERT_TRUE(twice) << twice.error().toString();
+  EXPECT_FALSE((*twice)[0].supported);
+  EXPECT_FALSE((*twice)[2].supported);
+  EXPECT_THAT((*twice)[2].reason, HasSubstr("computed elsewhere"));
+}
+
 TEST(CallLimitTest, EndsTheProcessWhenTheLibraryDoesNotReturn) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

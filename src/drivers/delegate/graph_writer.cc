@@ -12,6 +12,19 @@
 namespace hearth::drivers::delegate {
 namespace {
 
+// Weights that a file has in a smaller type become constants of the type that kernels compute with:
+// few delegates look through the operation, and TensorFlow Lite has not all of the types.
+bool isOfConstant(const ops::OperationContext& context) {
+  return context.operation->type == graph::OperationType::kDequantize &&
+         context.inputs[0].operand->isConstant();
+}
+
+Status writeResult(const ops::OperationDefinition& definition, ops::OperationContext* context,
+                   TensorWriter* tensors) {
+  HEARTH_ASSIGN(context->outputs[0].data, tensors->constantOf(context->operation->outputs[0]));
+  return definition.execute(*context);
+}
+
 Status writeOperation(const graph::Model& model, size_t index, ops::OperationContext* context,
                       TensorWriter* tensors, tflite_abi::TensorflowMinor version,
                       WrittenGraph* graph) {
@@ -23,6 +36,7 @@ Status writeOperation(const graph::Model& model, size_t index, ops::OperationCon
                 graph::nameOf(operation.type));
   ops::makeContext(model, model.main(), operation, context);
   HEARTH_TRY(definition->prepare(*context));
+  if (isOfConstant(*context)) return writeResult(*definition, context, tensors);
   OperationWriter writer(*context, index, tensors, version, graph);
   return write(writer);
 }

@@ -51,7 +51,7 @@ struct WrittenGraph {
   std::vector<int32_t> outputs;
   std::vector<int32_t> ofOperand;  // the tensor of each operand; -1 if it has none
   // For each operation of the main subgraph the sentence why TensorFlow Lite cannot express it;
-  // empty for those that have nodes.
+  // empty for those that have nodes, and for those of which only the result is written, a constant.
   std::vector<std::string> refusals;
   // A list whose elements stay where they are when it grows, since they are lists.
   std::vector<std::vector<uint64_t>> values;  // of constants that the model lacks or has elsewhere

@@ -40,6 +40,7 @@ Result<std::unique_ptr<OfferedGraph>> OfferedGraph::create(WrittenGraph written,
                                                            int32_t threads) {
   std::unique_ptr<OfferedGraph> made(new OfferedGraph(std::move(written), threads));
   made->fill();
+  if (made->plan_.empty()) return made;
   HEARTH_ASSIGN(made->delegate_, library.makeDelegate(options));
   HEARTH_TRY(made->apply(made->delegate_.get(), false, [] { return Status(); }));
   memory::putSigbusGuardFirst();
@@ -123,6 +124,13 @@ std::vector<bool> OfferedGraph::takenOperations() const {
   return taken;
 }
 
+std::vector<bool> OfferedGraph::constantOperations() const {
+  std::vector<bool> constant;
+  for (const std::string& refusal : written_.refusals) constant.push_back(refusal.empty());
+  for (const WrittenNode& node : written_.nodes) constant[node.operation] = false;
+  return constant;
+}
+
 Status OfferedGraph::placeTensors() {
   const auto place = [&](int32_t index) -> Status {
     if (index < 0 || static_cast<size_t>(index) >= written_.tensors.size()) return {};
@@ -166,7 +174,7 @@ Status OfferedGraph::prepare() {
                 graph::nameOf(written_.model->main().operations[index].type), refusal);
   }
   for (const int32_t output : written_.outputs)
-    if (output < 0 || tensors_[static_cast<size_t>(output)].allocation_type == kTfLiteMmapRo)
+    if (output < 0)
       return fail(ErrorCode::kUnsupported, "An output of the model is not computed by a node.");
   HEARTH_TRY(placeTensors());
   for (const int32_t index : plan_) HEARTH_TRY(prepareKernel(&nodes_[static_cast<size_t>(index)]));

@@ -28,6 +28,8 @@ class OfferedGraph final : public tflite_abi::DelegatedGraph {
 
   // For each operation of the model, whether it has nodes and the delegate has taken all of them.
   std::vector<bool> takenOperations() const;
+  // For each operation, whether only its result is there, a constant.
+  std::vector<bool> constantOperations() const;
   // The sentence why TensorFlow Lite cannot express an operation; empty if it can.
   const std::vector<std::string>& refusals() const { return written_.refusals; }
 

@@ -122,6 +122,14 @@ Result<int32_t> TensorWriter::ofOperand(uint32_t index) {
   return tensors_[index];
 }
 
+Result<uint8_t*> TensorWriter::constantOf(uint32_t operand) {
+  HEARTH_ASSIGN(const int32_t tensor, ofOperand(operand));
+  auto& kept = graph_.values.emplace_back(at(tensor).bytes / sizeof(uint64_t) + 1);
+  auto* const value = reinterpret_cast<uint8_t*>(kept.data());
+  at(tensor).data = value;
+  return value;
+}
+
 int32_t TensorWriter::integers(std::span<const int32_t> values, bool isScalar) {
   WrittenTensor tensor;
   tensor.type = kTfLiteInt32;

@@ -25,6 +25,8 @@ class TensorWriter {
   Result<int32_t> ofOperand(uint32_t operand);
   // The tensor of an operand that was asked for; -1 if there is none.
   int32_t known(uint32_t operand) const { return tensors_[operand]; }
+  // The same for one whose value becomes a constant, and the memory for that value.
+  Result<uint8_t*> constantOf(uint32_t operand);
   // A constant list of integers, or with `isScalar` a single one without dimensions.
   int32_t integers(std::span<const int32_t> values, bool isScalar = false);
   int32_t matrix(std::span<const int32_t> values, int32_t columns);
