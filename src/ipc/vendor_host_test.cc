@@ -47,6 +47,8 @@ class VendorHostTest : public testing::Test {
     folder_ = std::filesystem::path(testing::TempDir()) /
               base::formatText("hearth_vendor_{}_{}", test->name(), ::getpid());
     std::filesystem::create_directories(folder_);
+    // Hosts keep there what libraries take.
+    variables_.push_back("HEARTH_STORE=" + (folder_ / "store").string());
     if (const char* const options = std::getenv("ASAN_OPTIONS"))
       variables_.push_back(std::string("ASAN_OPTIONS=") + options);
   }
