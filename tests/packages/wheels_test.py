@@ -107,6 +107,24 @@ class WheelTest(unittest.TestCase):
         self.assertGreater(found, 100)
 
 
+    def testTheLibrariesOfOthersAreFoundUnderTheirNewNames(self):
+        unpacked = folder / "renamed"
+        shutil.unpack_archive(wheel, unpacked, "zip")
+        this, = target.targets()
+        given, wanted = {}, {}
+        for path in wheel_maker.binaries(unpacked / "hearth"):
+            given[path.name] = wheel_maker.dynamicNames(path, this, "--defined-only")
+            wanted[path.name] = wheel_maker.dynamicNames(path, this, "--undefined-only")
+        for library, user in (("cpuinfo", "xnnpack"), ("cpuinfo", "threads"), ("seccomp", None)):
+            renamed = given[f"libhearth_{library}.so"]
+            self.assertTrue(renamed)
+            self.assertEqual({name for name in renamed if not name.startswith("hearth_")}, set())
+            # The thread pool does not need cpuinfo, and asks it where XNNPACK has loaded it.
+            self.assertTrue(renamed & wanted[f"libhearth_{user}.so" if user else "hearth"])
+            originals = {name.removeprefix("hearth_") for name in renamed}
+            self.assertEqual({name: names & originals for name, names in wanted.items() if names & originals}, {})
+
+
 class InstalledWheel:
     """The tests in one release of Debian."""
 

@@ -183,29 +183,33 @@ def binaries(folder):
             *sorted(folder.glob("*.so"))]
 
 
-def exportedNames(path, target):
-    listed = run(target.tool("nm"), "-D", "--defined-only", "--format=posix", path)
-    return [re.split("[ @]", line)[0] for line in listed.splitlines()]
+def dynamicNames(path, target, option):
+    """The names that a library or program has for others (--defined-only), or wants of them (--undefined-only)."""
+    listed = run(target.tool("nm"), "-D", option, "--format=posix", path)
+    return {re.split("[ @]", line)[0] for line in listed.splitlines()}
 
 
 def addOthers(folder, target):
     """Copies the libraries of others, under names that no other library of a process has."""
-    for path in list(binaries(folder)):
-        for soname in needed(path):
-            if SYSTEM.fullmatch(soname) or OWN.fullmatch(soname):
-                continue
-            own = "libhearth_" + re.sub(r"^lib|\.so.*$", "", soname) + ".so"
-            copy = folder / "lib" / own
-            if not copy.exists():
-                shutil.copyfile(libraryOf(soname, target), copy)
-                copy.chmod(0o755)
-                run("patchelf", "--set-soname", own, "--set-rpath", "$ORIGIN", copy)
-            renames = folder.with_name("renames.map")
-            names = exportedNames(libraryOf(soname, target), target)
-            renames.write_text("".join(f"{name} hearth_{name}\n" for name in names), encoding="utf-8")
-            for user in (copy, path):
-                run("patchelf", "--rename-dynamic-symbols", renames, user)
-            run("patchelf", "--replace-needed", soname, own, path)
+    own = binaries(folder)
+    for soname in sorted({soname for path in own for soname in needed(path)}):
+        if SYSTEM.fullmatch(soname) or OWN.fullmatch(soname):
+            continue
+        renamed = "libhearth_" + re.sub(r"^lib|\.so.*$", "", soname) + ".so"
+        copy = folder / "lib" / renamed
+        shutil.copyfile(libraryOf(soname, target), copy)
+        copy.chmod(0o755)
+        run("patchelf", "--set-soname", renamed, "--set-rpath", "$ORIGIN", copy)
+        names = dynamicNames(copy, target, "--defined-only")
+        renames = folder.with_name("renames.map")
+        renames.write_text("".join(f"{name} hearth_{name}\n" for name in sorted(names)), encoding="utf-8")
+        run("patchelf", "--rename-dynamic-symbols", renames, copy)
+        for path in own:
+            # A weak reference is also found in a library that only another one needs.
+            if names & dynamicNames(path, target, "--undefined-only"):
+                run("patchelf", "--rename-dynamic-symbols", renames, path)
+            if soname in needed(path):
+                run("patchelf", "--replace-needed", soname, renamed, path)
 
 
 def finish(folder, target):
