@@ -68,6 +68,12 @@ class LiteRTTest(unittest.TestCase):
             with self.subTest(case):
                 self.assertEqual(self.ours["shapes"][case], known)
 
+    def testOptionsHaveTheSameNamesAndDefaults(self):
+        self.assertGreater(len(self.theirs["options"]), 25)
+        for name, known in self.theirs["options"].items():
+            with self.subTest(name):
+                self.assertEqual(self.ours["options"].get(name), known)
+
     def testMistakesRaiseAlike(self):
         self.assertEqual(len(self.ours["mistakes"]), len(self.theirs["mistakes"]))
         for place, (mine, known) in enumerate(zip(self.ours["mistakes"], self.theirs["mistakes"])):

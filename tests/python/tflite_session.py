@@ -2,10 +2,14 @@
 """A program written for LiteRT's interpreter, which tflite_litert_test.py runs in LiteRT and in Hearth.
 
 usage: tflite_session.py STRINGS MODEL...       prints what the interpreter says of each model as JSON, what the model
-                                                of strings_model.py computes, and which shapes inputs can get
+                                                of strings_model.py computes, which shapes inputs can get, and the
+                                                options of CompiledModel
 """
 
+import dataclasses
+import enum
 import hashlib
+import importlib
 import json
 import pathlib
 import sys
@@ -161,10 +165,27 @@ def resized(path, shapes):
             for detail in interpreter.get_input_details() + interpreter.get_output_details()]
 
 
+OPTIONS = ("cpu_kernel_mode", "cpu_options", "gpu_options", "hardware_accelerator", "intel_openvino_options", "options",
+           "qualcomm_options")
+
+
+def options():
+    """By module and class: members of enumerations with their numbers, fields with their defaults."""
+    result = {}
+    for module in OPTIONS:
+        for name, each in vars(importlib.import_module(f"ai_edge_litert.{module}")).items():
+            if isinstance(each, type) and issubclass(each, enum.Enum):
+                result[f"{module}.{name}"] = {member: int(value) for member, value in each.__members__.items()}
+            elif dataclasses.is_dataclass(each) and name != "Options":
+                result[f"{module}.{name}"] = [[field.name, str(getattr(each(), field.name))]
+                                              for field in dataclasses.fields(each)]
+    return result
+
+
 def main():
     stringModel, *models = sys.argv[1:]
     print(json.dumps({"models": {path: described(path) for path in models}, "mistakes": mistakes(models[0]),
-                      "strings": strings(stringModel),
+                      "strings": strings(stringModel), "options": options(),
                       "shapes": {f"{name} {shapes}": resized(path, shapes)
                                  for path in models for name in [pathlib.Path(path).stem]
                                  for shapes in RESIZED.get(name, [])}}))

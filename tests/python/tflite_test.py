@@ -495,6 +495,8 @@ class InterpreterTest(unittest.TestCase):
             "from ai_edge_litert.compiled_model import CompiledModel\n"
             "from ai_edge_litert.cpu_options import CpuOptions\n"
             "from ai_edge_litert.hardware_accelerator import HardwareAccelerator\n"
+            "from ai_edge_litert.qualcomm_options import QualcommBackend, QualcommOptions\n"
+            "assert QualcommOptions(backend=QualcommBackend.HTP).backend is QualcommOptions.BACKEND.HTP\n"
             "assert CompiledModel.__module__ == 'hearth.tflite.compiled_model'\n"
             "try:\n"
             "    import tensorflow as tf\n"

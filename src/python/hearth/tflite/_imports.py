@@ -19,6 +19,8 @@ _MODULES = {
     "ai_edge_litert.gpu_options": ("options", ("GpuOptions",)),
     "ai_edge_litert.cpu_kernel_mode": ("options", ("CpuKernelMode",)),
     "ai_edge_litert.hardware_accelerator": ("options", ("HardwareAccelerator",)),
+    "ai_edge_litert.intel_openvino_options": ("vendor_options", None),
+    "ai_edge_litert.qualcomm_options": ("vendor_options", None),
 }
 _TENSORFLOW = {
     "tensorflow": (None, ()),

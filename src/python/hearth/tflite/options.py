@@ -4,18 +4,23 @@
 import dataclasses
 import enum
 import os
-import types
 
 from .. import _hearth
+from .vendor_options import (IntelOpenVinoGraphBackend, IntelOpenVinoOptions, IntelOpenVinoPerformanceMode,
+                             QualcommBackend, QualcommDspPerformanceMode, QualcommGraphIOTensorMemType,
+                             QualcommGraphPriority, QualcommHtpPerformanceMode, QualcommLogLevel,
+                             QualcommOptimizationLevel, QualcommOptions, QualcommProfiling)
 
-__all__ = ["CpuKernelMode", "CpuOptions", "GpuOptions", "HardwareAccelerator", "IntelOpenVinoOptions",
-           "Options", "QualcommOptions"]
+__all__ = ["CpuKernelMode", "CpuOptions", "GpuOptions", "HardwareAccelerator", "IntelOpenVinoGraphBackend",
+           "IntelOpenVinoOptions", "IntelOpenVinoPerformanceMode", "Options", "QualcommBackend",
+           "QualcommDspPerformanceMode", "QualcommGraphIOTensorMemType", "QualcommGraphPriority",
+           "QualcommHtpPerformanceMode", "QualcommLogLevel", "QualcommOptimizationLevel", "QualcommOptions",
+           "QualcommProfiling"]
 
 
 class HardwareAccelerator(enum.IntFlag):
     """Where a model may run. Without CPU, a device of another type has to run all of it."""
 
-    NONE = 0
     CPU = 1
     GPU = 2
     NPU = 4
@@ -25,6 +30,7 @@ class CpuKernelMode(enum.IntEnum):
     """Sets of kernels in LiteRT. Hearth has one set, so they make no difference."""
 
     DELEGATE = 0
+    XNNPACK = 0
     REFERENCE = 1
     BUILTIN = 2
 
@@ -51,14 +57,6 @@ class GpuOptions:
     benchmark_mode: bool = False
     allow_src_quantized_fc_conv_ops: bool = False
     hint_waiting_for_completion: bool = False
-
-
-class QualcommOptions(types.SimpleNamespace):
-    """Taken, but without a meaning here."""
-
-
-class IntelOpenVinoOptions(types.SimpleNamespace):
-    """Taken, but without a meaning here."""
 
 
 class Options:
