@@ -136,7 +136,8 @@ class InstalledWheel:
         place.mkdir()
         cls.root = FreshRoot(place, cls.RELEASE)
         (cls.root.path("/src")).mkdir()
-        for path in (ROOT / "examples" / "classify.py", ROOT / "models" / "digits" / "digits.tflite",
+        for path in (ROOT / "examples" / "classify.py", ROOT / "debian" / "tests" / "tflite",
+                     ROOT / "models" / "digits" / "digits.tflite",
                      ROOT / "models" / "digits" / "samples" / "digit_3.png", wheel):
             shutil.copy(path, cls.root.path("/src"))
         if DATA:
@@ -190,6 +191,9 @@ class InstalledWheel:
         shown = self.succeed(PYTHON, "-m", "hearth.tflite", "classify.py", "digits.tflite", "digit_3.png")
         self.assertEqual(re.findall(r"^(Hearth|LiteRT): (\d+)$", shown, re.MULTILINE),
                          [("Hearth", "3"), ("LiteRT", "3")])
+
+    def testProgramsForTensorFlowLiteRunAsTheyAre(self):
+        self.succeed(PYTHON, "tflite", "digits.tflite", AUTOPKGTEST_TMP="/home/user/tflite")
 
     @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
     def testTheSecondStartIsWarmInBothDoors(self):
