@@ -80,8 +80,10 @@ Status DynamicModel::prepareExpected() {
     } else if (i < options_.expectedInputs.size()) {
       shapes.push_back(options_.expectedInputs[i]);
     } else {
-      HEARTH_ASSIGN(const ops::SpecializedModel trial, specializeForTrial(*model_));
-      return checkPlan(open_, *trial.model);
+      // Of a part of a divided model less may be known than of the whole, for which
+      // supportedOperations() has found a trial. Executions tell then what runs here.
+      const auto trial = specializeForTrial(*model_);
+      return trial ? checkPlan(open_, *trial->model) : Status();
     }
   }
   HEARTH_TRY(prepareFor(shapes));
@@ -96,8 +98,8 @@ Result<DynamicModel::Member> DynamicModel::prepareFor(const Shapes& shapes) {
   auto specialized = ops::specialize(*model_, shapes);
   Result<Member> made = std::unexpected(Error(ErrorCode::kUnsupported, ""));
   if (specialized)
-    made = VulkanPreparedModel::createMember(open_, std::move(specialized->model), options_,
-                                             constants_);
+    made = VulkanPreparedModel::createMember(open_, std::move(specialized->model), model_->main(),
+                                             options_, constants_);
   else
     made = std::unexpected(std::move(specialized.error()));
   if (made) return members_.keep(shapes, *std::move(made));

@@ -2,6 +2,7 @@
 // Models with inputs of unknown dimensions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -113,6 +114,53 @@ TEST_F(DynamicModelTest, ExpectedShapesArePrepared) {
   EXPECT_EQ((*prepared)->startReport().shapes, 1u);
   run(**prepared, 3, reals(3 * 6 * 6 * 3));
   EXPECT_EQ((*prepared)->startReport().shapes, 1u);
+}
+
+TEST_F(DynamicModelTest, AnOutputWithTooLittleRoomTellsItsShape) {
+  const auto prepared =
+      device_->prepareModel(std::make_shared<const graph::Model>(imageModel()), {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  std::vector<uint8_t> images = reals(size_t{2} * 6 * 6 * 3);
+  std::vector<uint8_t> tooSmall(7, 0xA5);
+  const auto execution = (*prepared)->createExecution(
+      {{argumentOf(images, {2, 6, 6, 3})}, {argumentOf(tooSmall, {})}});
+  ASSERT_TRUE(execution) << execution.error().toString();
+  const hal::ExecutionResult result = (*execution)->compute({});
+  ASSERT_FALSE(result.status);
+  EXPECT_EQ(result.status.error().code(), ErrorCode::kOutputInsufficientSize);
+  ASSERT_EQ(result.outputShapes.size(), 1u);
+  EXPECT_EQ(result.outputShapes[0].dimensions, (graph::Dimensions{2, 5}));
+  EXPECT_FALSE(result.outputShapes[0].isSufficient);
+  EXPECT_EQ(tooSmall, std::vector<uint8_t>(7, 0xA5));
+}
+
+// As a part of a divided model may have it. The operations of a whole one are refused.
+TEST_F(DynamicModelTest, AnInputOfUnknownRankIsComputedInEachRank) {
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kReal, {});
+  const uint32_t output = builder.output(kReal, {});
+  builder.operation(OperationType::kRelu, {input}, {output});
+  const auto prepared =
+      device_->prepareModel(std::make_shared<const graph::Model>(builder.model()), {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  for (const graph::Dimensions& dimensions :
+       {graph::Dimensions{6}, graph::Dimensions{2, 3}, graph::Dimensions{1, 2, 3}}) {
+    std::vector<uint8_t> values = reals(6);
+    std::vector<uint8_t> result(values.size());
+    const auto execution =
+        (*prepared)->createExecution({{argumentOf(values, dimensions)}, {argumentOf(result, {})}});
+    ASSERT_TRUE(execution) << execution.error().toString();
+    const hal::ExecutionResult computed = (*execution)->compute({});
+    ASSERT_TRUE(computed.status) << computed.status.error().toString();
+    EXPECT_EQ(computed.outputShapes[0].dimensions, dimensions);
+    for (size_t i = 0; i < 6; ++i) {
+      float before, after;
+      std::memcpy(&before, values.data() + i * sizeof before, sizeof before);
+      std::memcpy(&after, result.data() + i * sizeof after, sizeof after);
+      EXPECT_EQ(after, std::max(before, 0.0f));
+    }
+  }
+  EXPECT_EQ((*prepared)->startReport().shapes, 3u);  // none of them was interpreted
 }
 
 TEST_F(DynamicModelTest, AnInputWithoutElementsIsInterpreted) {

@@ -220,10 +220,13 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createSaved(
 }
 
 Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createMember(
-    OpenGpu open, std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-    SharedConstants& constants) {
+    OpenGpu open, std::shared_ptr<const graph::Model> model, const graph::Subgraph& general,
+    const hal::PrepareOptions& options, SharedConstants& constants) {
   const GpuFacts& facts = open.gpu->facts();
   HEARTH_ASSIGN(Plan plan, buildPlan(*model, facts, options.maxActivationBytes));
+  for (size_t i = 0; i < general.outputs.size(); ++i)
+    plan.arguments.operands[plan.arguments.outputs[i]].dimensions =
+        general.operands[general.outputs[i]].dimensions;
   HEARTH_TRY(checkShaders(open, plan));
   HEARTH_ASSIGN(ConstantBytes bytes, ConstantBytes::of(plan, facts.rangeAlignment));
   plan.forgetModel();

@@ -52,10 +52,12 @@ class VulkanPreparedModel final : public GpuModel,
   static Result<std::shared_ptr<VulkanPreparedModel>> createSaved(
       OpenGpu open, const hal::PrepareOptions& options, const hal::Cache& cache);
 
-  // One of the models for several shapes, which share constants.
+  // One of the models for several shapes, which share constants. `general` is the main subgraph of
+  // the model that they are made of: an argument may be too small for an output whose shape is open
+  // there, and the execution then says how large it is.
   static Result<std::shared_ptr<VulkanPreparedModel>> createMember(
-      OpenGpu open, std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
-      SharedConstants& constants);
+      OpenGpu open, std::shared_ptr<const graph::Model> model, const graph::Subgraph& general,
+      const hal::PrepareOptions& options, SharedConstants& constants);
 
   bool hasFences() const override { return true; }
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
