@@ -314,6 +314,22 @@ class RandomGraphTest : public testing::Test {
     return true;
   }
 
+  // Expects the right results of a graph whose operations run on the device as far as it takes
+  // them. Returns how many those are.
+  size_t expectResultsOfDriver(uint64_t seed, const std::shared_ptr<hal::Device>& driver) {
+    std::mt19937_64 random(seed);
+    const RandomGraph graph = makeRandomGraph(seed, 5 + random() % 26);
+    const auto supported = driver->supportedOperations(*graph.model);
+    EXPECT_TRUE(supported) << supported.error().toString();
+    if (!supported) return 0;
+    expectResults(graph, {driver, reference_});
+    if (HasFatalFailure()) return 0;
+    SCOPED_TRACE("with unknown shapes");
+    expectResults(withUnknownShapes(graph, seed), *graph.model, {driver, reference_});
+    return static_cast<size_t>(
+        std::ranges::count_if(*supported, &hal::OperationSupport::supported));
+  }
+
   // In this process or behind hosts.
   const std::shared_ptr<hal::Device> cpu_ = DeviceManager::shared().find("hearth-cpu");
   const std::shared_ptr<hal::Device> reference_ = DeviceManager::shared().reference();
@@ -341,6 +357,20 @@ TEST_F(RandomGraphTest, OnePreparedModelRunsWithSeveralShapesInTurn) {
 
 TEST_F(RandomGraphTest, ShapesMayDependOnValues) {
   forSeeds(100, [&](uint64_t seed) { expectResultsWithComputedShapes(seed); });
+}
+
+// Each driver along HEARTH_DRIVER_PATH, with the reference for what it does not take.
+TEST_F(RandomGraphTest, InstalledDriversGiveTheFormulasResults) {
+  bool isThereOne = false;
+  for (const std::shared_ptr<hal::Device>& driver : DeviceManager::shared().devices()) {
+    if (driver == cpu_ || driver == reference_) continue;
+    SCOPED_TRACE(driver->name());
+    isThereOne = true;
+    uint64_t taken = 0;
+    forSeeds(12, [&](uint64_t seed) { taken += expectResultsOfDriver(seed, driver); });
+    EXPECT_GT(taken, 0u);
+  }
+  if (!isThereOne) GTEST_SKIP() << "HEARTH_DRIVER_PATH names no driver that is there.";
 }
 
 // A result whose greatest number has the wrong sign is detected, for each output with a telling

@@ -2,20 +2,49 @@
 """The driver of GPUs as programs get it: a library with a manifest, in the process or behind a host.
 It runs on Mesa's implementation of Vulkan on the CPU."""
 
+import json
 import os
 import pathlib
+import signal
+import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import numpy as np
 
-from command import HEARTH, DataTest
+from command import DATA, HEARTH, DataTest
 
 DRIVERS = pathlib.Path(HEARTH).parents[1] / "share" / "hearth" / "gpu-drivers"
 DEVICE = "vulkan-gpu"
 IMPLEMENTATION = "llvmpipe"
+IS_LONG = os.environ.get("HEARTH_TEST_LONG") == "1"
+PATIENCE = 120
+# The layer that watches how Vulkan is used, with its checks of missing barriers.
+VALIDATION = {"VK_LOADER_LAYERS_ENABLE": "VK_LAYER_KHRONOS_validation",
+              "VK_KHRONOS_VALIDATION_VALIDATE_SYNC": "true",
+              "VK_KHRONOS_VALIDATION_SYNCVAL_SHADER_ACCESSES_HEURISTIC": "true"}
+# NNAPI's vectors that pass, as in vulkan_conformance_test, and those of its first version.
+ALL_PASSED = 4738
+SOME_PASSED = 222
+# Cases with a model that the GPU alone is to run, and an operation that it refuses: inputs of unknown rank,
+# shapes that depend on values, and omitted inputs.
+REFUSED = ["MemoryBehaviour.B49_MemoryOfUnknownSizeGrowsWithItsValues",
+           "DeviceBehaviour.B57_TheExtensionOfTfliteFilesRuns",
+           "ExecutionBehaviour.B31_OmittedArguments",
+           "FailureBehaviour.DeclaredShapesThatConflictFailWhenTheyAreComputed",
+           "FailureBehaviour.DeclaredShapesThatConflictInBranches",
+           "FailureBehaviour.ComputationsThatFailInsideADevice",
+           "RankBehaviour.OperationsComputeTensorsOfManyDimensions",
+           "RankBehaviour.RanksAboveTheLimitThatAreKnownOnlyAtRunTime",
+           "RankBehaviour.OperationsThatMakeAndReadRanks",
+           "ShapeBehaviour.B35_FencedOutputsAreSizedBySetOutput",
+           "ShapeBehaviour.B35_EachFencedOutputIsSizedOrOmitted",
+           "ShapeBehaviour.B26_ScalarsTakeNoDimensions",
+           "ShapeBehaviour.B27_EachOutputTellsItsOwnShape",
+           "ShapeBehaviour.B27_EachOutputTellsItsOwnShapeAfterABranch"]
 
 
 class GpuTest(DataTest):
@@ -79,6 +108,62 @@ class GpuTest(DataTest):
         self.assertNotIn(DEVICE, run.stdout)
         self.assertIn("No device of Vulkan 1.2 has \"no such GPU\" in its name", run.stderr)
         self.assertIn(IMPLEMENTATION, run.stderr)
+
+    def startValidatedHost(self):
+        """A shared host in its sandbox, with Vulkan's validation layer."""
+        socket = self.folder / "gpu.sock"
+        output = self.folder / "host.txt"
+        with output.open("w", encoding="utf-8") as file:
+            host = subprocess.Popen([HEARTH, "serve", "--device", DEVICE, "--socket", socket],
+                                    env={**self.environment, **VALIDATION}, stdout=file, stderr=file)
+        self.addCleanup(host.wait, PATIENCE)
+        self.addCleanup(host.kill)
+        end = time.monotonic() + PATIENCE
+        while not socket.exists():
+            self.assertIsNone(host.poll(), output.read_text(encoding="utf-8"))
+            self.assertLess(time.monotonic(), end, "The host does not listen.")
+            time.sleep(0.05)
+        maps = pathlib.Path(f"/proc/{host.pid}/maps").read_text(encoding="utf-8")
+        if "libVkLayer_khronos_validation" not in maps:
+            self.skipTest("Vulkan's validation layer is not installed.")
+        return host, socket, output
+
+    def runVectors(self, vectors, environment):
+        """The number of the file's cases that pass. The others have an operation that is refused."""
+        run = self.hearth("conformance", vectors, "--device", DEVICE, "--json", env=environment,
+                          timeout=7200)
+        report = json.loads(run.stdout)
+        wrong = [case for case in report["cases"] if not case["passed"] and
+                 "The device does not support operation" not in case["message"] and
+                 "The GPU driver has no WHILE" not in case["message"]]
+        self.assertEqual(wrong, [])
+        return report["passed"]
+
+    def runProgram(self, program, tests, environment):
+        run = subprocess.run([pathlib.Path(HEARTH).parent / program, f"--gtest_filter={tests}"],
+                             capture_output=True, text=True, check=False, timeout=3 * 3600,
+                             env=environment)
+        self.assertEqual(run.returncode, 0, run.stdout[-4000:])
+        self.assertNotIn("SKIPPED", run.stdout)
+
+    def testVectorsBehavioursAndRandomGraphsBehindASharedHost(self):
+        host, socket, output = self.startValidatedHost()
+        environment = {**self.environment, "HEARTH_DRIVER_HOSTS": f"{DEVICE}={socket}",
+                       "HEARTH_LOG": "error"}
+        folder = pathlib.Path(DATA) / "conformance"
+        vectors, least = sorted(folder.glob("*.nntv")), ALL_PASSED
+        if not IS_LONG:
+            vectors, least = [folder / "V1_0.nntv"], SOME_PASSED
+        with self.subTest("vectors"):
+            self.assertGreaterEqual(sum(self.runVectors(file, environment) for file in vectors), least)
+        with self.subTest("behaviours"):
+            self.runProgram("nnapi_behaviours_test", f"*-{':'.join(REFUSED)}", environment)
+        with self.subTest("random graphs"):
+            self.runProgram("random_graph_test", "*InstalledDrivers*", environment)
+        self.assertIsNone(host.poll())
+        host.send_signal(signal.SIGTERM)
+        self.assertEqual(host.wait(PATIENCE), 0)
+        self.assertEqual(output.read_text(encoding="utf-8"), "")
 
 
 if __name__ == "__main__":
