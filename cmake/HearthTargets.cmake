@@ -162,6 +162,12 @@ function(hearth_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)
 endfunction()
 
+# hearth_test_paths(SOURCE NAME="PATH"...): macros for one source of a test, with paths of this checkout or its
+# build. Not for the target: the compiler cache would share none of its objects between checkouts.
+function(hearth_test_paths source)
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS ${ARGN})
+endfunction()
+
 # hearth_hosted_test(NAME [EXCEPT pattern...]): runs a test program once more, with both built-in
 # devices behind hosts that the runtime spawns; without the cases that cannot apply there.
 function(hearth_hosted_test name)

@@ -20,11 +20,6 @@ using tflite::ModelWriter;
 using tflite::schema::BuiltinOperator;
 using tflite::schema::TensorType;
 
-constexpr int kOk = 0;
-constexpr int kError = 1;
-
-const bool kIsStoreOff = ::setenv("HEARTH_STORE_MODE", "off", 1) == 0;
-
 // The sum of its inputs "x1" and "x2".
 std::vector<uint8_t> sum() {
   ModelWriter model;

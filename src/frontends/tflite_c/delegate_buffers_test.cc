@@ -20,11 +20,6 @@ using tflite::ModelWriter;
 using tflite::schema::BuiltinOperator;
 using tflite::schema::TensorType;
 
-constexpr int kOk = 0;
-constexpr int kError = 1;
-
-const bool kIsStoreOff = ::setenv("HEARTH_STORE_MODE", "off", 1) == 0;
-
 // A delegate that takes the first operation. Its kernel writes the negated input, or leaves that in
 // its buffer where the output has a handle.
 struct Record {

@@ -27,16 +27,11 @@ using tflite::ModelWriter;
 using tflite::schema::BuiltinOperator;
 using tflite::schema::TensorType;
 
-constexpr int kOk = 0;
-constexpr int kError = 1;
 constexpr int kCancelled = 8;
 constexpr int kReadOnly = 1;
 constexpr int kInArena = 2;
 constexpr int kDynamic = 4;
 constexpr int kCustom = 6;
-
-// The store is off, so that tests do not depend on earlier starts.
-const bool kIsStoreOff = ::setenv("HEARTH_STORE_MODE", "off", 1) == 0;
 
 // output = input + constant, with shape [1, 4]; the first dimension is open.
 ModelWriter openModel() {

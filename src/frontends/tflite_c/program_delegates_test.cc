@@ -22,12 +22,8 @@ using tflite::ModelWriter;
 using tflite::schema::BuiltinOperator;
 using tflite::schema::TensorType;
 
-constexpr int kOk = 0;
-constexpr int kError = 1;
 constexpr int kAddCode = 0;
 constexpr int kNegCode = 59;
-
-const bool kIsStoreOff = ::setenv("HEARTH_STORE_MODE", "off", 1) == 0;
 
 // -(-x + [1, 2, 3]), with an addition that is fused with a RELU.
 std::vector<uint8_t> chain() {

@@ -17,11 +17,7 @@ using ::testing::HasSubstr;
 using tflite::ModelWriter;
 using tflite::schema::TensorType;
 
-constexpr int kOk = 0;
-constexpr int kError = 1;
 constexpr int kCustom = 32;
-
-const bool kIsStoreOff = ::setenv("HEARTH_STORE_MODE", "off", 1) == 0;
 
 // The structures as their headers describe them, as far as these operators read them.
 struct Context {

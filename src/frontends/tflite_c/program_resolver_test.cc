@@ -20,13 +20,10 @@ using tflite::ModelWriter;
 using tflite::schema::BuiltinOperator;
 using tflite::schema::TensorType;
 
-constexpr int kOk = 0;
 constexpr int kAddCode = 0;
 constexpr int kSoftmaxCode = 25;
 constexpr int kCustomCode = 32;
 constexpr int kNegCode = 59;
-
-const bool kIsStoreOff = ::setenv("HEARTH_STORE_MODE", "off", 1) == 0;
 
 // -x + [1, 2, 3], and a custom operation behind it if it has a name.
 std::vector<uint8_t> modelWith(const std::string& custom = {}) {

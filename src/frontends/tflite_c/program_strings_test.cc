@@ -24,11 +24,6 @@ using tflite::ModelWriter;
 using tflite::schema::BuiltinOperator;
 using tflite::schema::TensorType;
 
-constexpr int kOk = 0;
-constexpr int kError = 1;
-
-const bool kIsStoreOff = ::setenv("HEARTH_STORE_MODE", "off", 1) == 0;
-
 // What comes before the words; the words, one of them a constant; and whether each is "b".
 std::vector<uint8_t> wordsModel(const std::string& name, std::vector<int32_t> shape) {
   ModelWriter model;

@@ -21,11 +21,7 @@ using tflite::ModelWriter;
 using tflite::schema::BuiltinOperator;
 using tflite::schema::TensorType;
 
-constexpr int kOk = 0;
-constexpr int kError = 1;
 constexpr int kNegCode = 59;
-
-const bool kIsStoreOff = ::setenv("HEARTH_STORE_MODE", "off", 1) == 0;
 
 // if (condition) -x else x + x; with `isCustom` a custom operation in place of the negation.
 std::vector<uint8_t> branches(bool isCustom = false) {

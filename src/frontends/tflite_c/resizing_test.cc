@@ -27,11 +27,6 @@ using tflite::ModelWriter;
 using tflite::schema::BuiltinOperator;
 using tflite::schema::TensorType;
 
-constexpr int kOk = 0;
-constexpr int kError = 1;
-
-const bool kIsStoreOff = ::setenv("HEARTH_STORE_MODE", "off", 1) == 0;
-
 // (input + input) + input, as the first model of many tests of TensorFlow Lite, of shape [2].
 ModelWriter sumModel() {
   ModelWriter model;

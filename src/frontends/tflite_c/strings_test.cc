@@ -22,11 +22,6 @@ using tflite::ModelWriter;
 using tflite::schema::BuiltinOperator;
 using tflite::schema::TensorType;
 
-constexpr int kOk = 0;
-constexpr int kError = 1;
-
-const bool kIsStoreOff = ::setenv("HEARTH_STORE_MODE", "off", 1) == 0;
-
 // [2] -> each is "yes"; and its words, with an open dimension.
 ModelWriter textModel() {
   ModelWriter model;

@@ -17,9 +17,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int kOk = 0;
-constexpr int kError = 1;
-
 // What a function says of tensors with each kind of memory, from kTfLiteMemNone on.
 std::array<int, 8> answersOf(const std::string& name) {
   std::array<int, 8> answers{};

@@ -14,10 +14,13 @@
 
 namespace hearth::tflite_c::testing {
 
-inline void* library() {
-  static void* const handle = ::dlopen(HEARTH_TFLITE_C_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  return handle;
-}
+// TfLiteStatus, as its header numbers it.
+inline constexpr int kOk = 0;
+inline constexpr int kError = 1;
+
+// The library's handle, or null if it cannot be loaded. Programs that use this run without a weight
+// store, so that tests do not depend on earlier starts.
+void* library();
 
 // The function of the library with this name and type; ends the program if there is none.
 template <typename Function>
