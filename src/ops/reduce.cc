@@ -11,6 +11,7 @@
 
 #include "base/vector_dispatch.h"
 #include "ops/element_visitor.h"
+#include "ops/float_sums.h"
 #include "ops/output_shape.h"
 #include "ops/quantization.h"
 #include "ops/registry.h"
@@ -169,10 +170,24 @@ void foldRows(const T* source, int64_t rows, int64_t columns, Accumulator* resul
   });
 }
 
+// Sums of float32 numbers in float64.
+struct FloatSum {
+  static constexpr bool kIsDivisible = true;
+  static constexpr bool kIsIdempotent = false;
+  static constexpr double start = 0;
+  static constexpr std::plus<> merge{};
+  HEARTH_INLINE static double combine(double a, float b) { return a + static_cast<double>(b); }
+
+  void rows(const float* source, int64_t rows, int64_t columns, double* results) const;
+  void columns(const float* source, int64_t rows, int64_t columns, double* results) const;
+};
+
 // Folds rows, element by element, into one row of results.
 template <typename T, typename Accumulator, typename Operation>
 void foldInto(const T* source, int64_t rows, int64_t columns, Accumulator* results,
               Operation operation) {
+  if constexpr (std::is_same_v<Operation, FloatSum>)
+    if (addFloatColumns(source, rows, columns, results)) return;
   base::onWidestVectors([=]() HEARTH_INLINE {
     int64_t row = 0;
     // Four rows at a time, so that results are read and written less often.
@@ -209,6 +224,15 @@ void foldColumns(const T* source, int64_t rows, int64_t columns, Accumulator* re
     for (int64_t i = 0; i < columns; ++i)
       results[i] = operation.merge(results[i], parts[static_cast<size_t>(part * columns + i)]);
   foldInto(source + whole * together * columns, rows % together, columns, results, operation);
+}
+
+void FloatSum::rows(const float* source, int64_t rows, int64_t columns, double* results) const {
+  if (!addFloatRows(source, rows, columns, results))
+    foldRows(source, rows, columns, results, *this);
+}
+
+void FloatSum::columns(const float* source, int64_t rows, int64_t columns, double* results) const {
+  foldColumns(source, rows, columns, results, *this);
 }
 
 // How elements become a result: `combine` adds an element, `merge` another result.
@@ -462,14 +486,25 @@ Status selectExtreme(const Reduction& reduction, bool wantsLargest) {
 }
 
 template <typename T>
+std::vector<double> sumReal(const Reduction& reduction) {
+  if constexpr (std::is_same_v<T, float>) {
+    std::vector<double> sums(reduction.outputCount);
+    reduction.runInto(FloatSum(), reduction.context.inputs[0].as<float>(), sums.data());
+    return sums;
+  } else {
+    return reduction.run<T>(
+        0.0, [](double a, T b) { return a + static_cast<double>(b); }, std::plus<>());
+  }
+}
+
+template <typename T>
 Status reduceReal(const Reduction& reduction, OperationType type) {
   const bool isProduct = type == OperationType::kReduceProd;
   const std::vector<double> results =
       isProduct
           ? reduction.run<T>(
                 1.0, [](double a, T b) { return a * static_cast<double>(b); }, std::multiplies<>())
-          : reduction.run<T>(
-                0.0, [](double a, T b) { return a + static_cast<double>(b); }, std::plus<>());
+          : sumReal<T>(reduction);
   const double divisor =
       type == OperationType::kMean
           ? static_cast<double>(reduction.inputCount) / static_cast<double>(reduction.outputCount)

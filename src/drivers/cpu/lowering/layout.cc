@@ -13,6 +13,7 @@
 #include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/unary_lookup_table.h"
 #include "ops/concatenation.h"
+#include "ops/float_sums.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
@@ -325,6 +326,9 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
     if (groups.empty() || groups.back().back() + 1 != axis) groups.emplace_back();
     groups.back().push_back(axis);
   }
+  // Means of rows: XNNPACK calls a function for each row.
+  if (groups.size() == 1 && axes.back() + 1 == dimensions.size() && ops::hasFloatSums())
+    return false;
   for (; !groups.empty(); groups.pop_back()) {
     mean.axes = groups.back();
     std::vector<size_t> shape = mean.shape;

@@ -30,7 +30,8 @@ Result<bool> addSlice(PlanBuilder* builder, uint32_t input, uint32_t output,
 Result<bool> addTranspose(PlanBuilder* builder, uint32_t input, uint32_t output,
                           const std::vector<size_t>& permutation);
 
-// Mean over `axes` (non-negative, ascending); false for other types than float32.
+// Mean over `axes` (non-negative, ascending); false for other types than float32, and for means of
+// rows where the kernel of src/ops computes them faster.
 Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
                      const std::vector<uint32_t>& axes);
 

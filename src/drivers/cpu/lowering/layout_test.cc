@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "drivers/cpu/testing/compared_models.h"
+#include "ops/float_sums.h"
 
 namespace hearth::cpu {
 namespace {
@@ -153,6 +154,23 @@ TEST(MeanTest, SeveralGroupsOfAxesEqualTheReference) {
                       {builder.output(kFloat, kept)});
     EXPECT_EQ(
         differenceFromReference(builder.model(), {floatsFor(dimensions, 1)}, "xnnpack", 1e-6f), "");
+  }
+}
+
+TEST(MeanTest, RowsAreOnAKernelOfOursAndExact) {
+  if (!ops::hasFloatSums()) GTEST_SKIP() << "This CPU has no vectors for it.";
+  for (const std::vector<int32_t>& axes : std::vector<std::vector<int32_t>>{{3}, {2, 3}}) {
+    ModelBuilder builder;
+    const Dimensions dimensions = {2, 5, 6, 67};
+    Dimensions kept = dimensions;
+    for (const int32_t axis : axes) kept[static_cast<size_t>(axis)] = 1;
+    const uint32_t data = builder.input(kFloat, dimensions);
+    const uint32_t given =
+        builder.constant(OperandType::kTensorInt32, {static_cast<uint32_t>(axes.size())}, axes);
+    builder.operation(OperationType::kMean, {data, given, builder.scalar(1)},
+                      {builder.output(kFloat, kept)});
+    EXPECT_EQ(differenceFromReference(builder.model(), {floatsFor(dimensions, 1)}, "own", 0.0f),
+              "");
   }
 }
 
