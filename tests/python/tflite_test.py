@@ -520,6 +520,26 @@ class InterpreterTest(unittest.TestCase):
             self.assertEqual(shown.returncode, 2)
             self.assertIn(text, shown.stderr)
 
+    def testWorkersThatAreSpawnedRepeatTheInstallation(self):
+        script = self.folder / "workers.py"
+        script.write_text(
+            "import multiprocessing, sys\n"
+            "import hearth.tflite\n"
+            "hearth.tflite.install()\n"
+            "from tflite_runtime.interpreter import Interpreter\n"
+            "def work(path):\n"
+            "    interpreter = Interpreter(path)\n"
+            "    interpreter.allocate_tensors()\n"
+            "    interpreter.invoke()\n"
+            "    return type(interpreter).__module__\n"
+            "if __name__ == '__main__':\n"
+            "    for method in ('fork', 'spawn', 'forkserver'):\n"
+            "        with multiprocessing.get_context(method).Pool(1) as pool:\n"
+            "            print(*pool.map(work, [sys.argv[1]]))\n")
+        shown = subprocess.run([sys.executable, script, DIGITS], capture_output=True, text=True, check=False, timeout=120,
+                               env={**os.environ, "PYTHONPATH": str(PACKAGE)})
+        self.assertEqual(shown.stdout, "hearth.tflite.interpreter\n" * 3, shown.stderr[-2000:])
+
 
 class CompiledModelTest(unittest.TestCase):
 
