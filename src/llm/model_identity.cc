@@ -59,8 +59,11 @@ class LoadedModule {
 
 int addModule(dl_phdr_info* info, size_t /*size*/, void* data) {
   const LoadedModule module(*info);
-  // The library's code, wherever it is linked to, and the libraries of kernels beside it.
-  if (module.contains(reinterpret_cast<uintptr_t>(&hearth_version)) || module.isNamed("libhearth"))
+  // The library's code, wherever it is linked to, and the libraries of kernels beside it. Not the
+  // front: the keys of prefixes have all that it gives a model, so the command and Python's module
+  // find what the other has kept.
+  if (module.contains(reinterpret_cast<uintptr_t>(&hearth_version)) ||
+      (module.isNamed("libhearth") && !module.isNamed("libhearth_llm")))
     static_cast<std::set<std::string>*>(data)->insert(module.notes());
   return 0;
 }

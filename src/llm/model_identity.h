@@ -18,9 +18,9 @@ class ModelIdentity {
   // Errors: kNotFound, kIo.
   static Result<ModelIdentity> of(const std::string& path);
 
-  // A digest of the file's content, which `store` remembers, and of the build and the processor
-  // that compute. To be called when the model is loaded. Errors: kBadState when the file has
-  // changed since of(), kIo.
+  // A digest of the file's content, which `store` remembers, and of the build of libhearth and the
+  // processor that compute. To be called when the model is loaded. Errors: kBadState when the file
+  // has changed since of(), kIo.
   Result<base::Sha256Digest> digest(const cache::PrefixStore& store) const;
 
  private:

@@ -12,7 +12,8 @@
 namespace hearth::llm {
 namespace {
 
-// Changes with the form of the data.
+// Changes with the form of the data, and with what the front gives a model besides tokens: masks,
+// positions, embeddings and options of compilation. Its build is in no key.
 constexpr std::string_view kPrefixKind = "hearth prefix 1";
 constexpr size_t kMostThreads = 4;
 

@@ -60,6 +60,17 @@ class LlmTest(unittest.TestCase):
         self.assertEqual(stored[::2], [0, 0])
         self.assertGreater(stored[1], 10)
 
+    def testWhatTheCommandKeptIsFound(self):
+        system = "You answer in one short sentence, and you know all about rivers and lakes."
+        with tempfile.TemporaryDirectory() as store:
+            warm = subprocess.run([ROOT / "build" / "release" / "bin" / "hearth", "cache", "prefixes", "warm", path(),
+                                   "--system", system, "--store", store, "--threads", "2"],
+                                  check=False, capture_output=True, text=True)
+            self.assertEqual(warm.returncode, 0, warm.stderr)
+            chat = hearth.llm.Model(path(), store=store, threads=2).chat(system=system)
+            str(chat.send(QUESTION, max_tokens=1))
+        self.assertGreater(chat.session.statistics["stored_tokens"], 10)
+
     def testAForkKnowsNothingOfTheOther(self):
         chat = self.model.chat()
         str(chat.send("My name is Ada.", max_tokens=4, temperature=0))

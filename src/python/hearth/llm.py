@@ -560,10 +560,18 @@ class Chat:
         return self._answer
 
     def _commonTokens(self, tokens, messages):
-        """How many tokens all conversations have that begin with these messages."""
-        begin = self.session.model.prompt_tokens(messages, tools=self.tools, answer=False)
-        differing = (i for i, (one, other) in enumerate(zip(begin, tokens)) if one != other)
-        return next(differing, min(len(begin), len(tokens)))
+        """How many tokens all conversations have that begin with these messages: as the command counts
+        them, so that each finds what the other has kept."""
+        common = len(tokens)
+        for text in ("0", "A"):  # two messages that begin unlike each other
+            try:
+                other = self.session.model.prompt_tokens([*messages, {"role": "user", "content": text}],
+                                                         tools=self.tools)
+            except Error:
+                return 0
+            differing = (i for i, (one, two) in enumerate(zip(tokens, other)) if one != two)
+            common = min(common, next(differing, min(common, len(other))))
+        return common
 
     # Of the last message's prompt: tokens that were computed before.
     reused_tokens = 0
