@@ -66,7 +66,7 @@ PROGRAMS = {
     "src/llm_server": ["llm_server_test"],
     "src/memory": ["memory_test", "driver_cpu_test"],
     "src/ops": ["ops_test", "random_graph_test", "driver_cpu_test"],
-    "src/runtime": ["runtime_test", "api_test", "nnapi_test"],
+    "src/runtime": ["runtime_test", "random_graph_test", "api_test", "nnapi_test"],
     "src/threads": ["threads_test", "driver_cpu_test"],
     "src/tflite_abi": ["tflite_c_test", "delegate_test", "delegate_driver_test"],
     "src/tools": ["commands_test", "media_test", "tests/cli/run_test.py", "tests/cli/bad_input_test.py"],

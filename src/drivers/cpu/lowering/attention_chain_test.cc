@@ -340,6 +340,43 @@ TEST(AttentionChainTest, LayersShareARepeatedMask) {
   }
 }
 
+// The mask is added where a row of scores is two rows.
+TEST(AttentionChainTest, AMaskForHalvesOfRowsIsAddedByItself) {
+  constexpr uint32_t kRows = 4;
+  constexpr uint32_t kKeys = 6;
+  constexpr uint32_t kSize = 5;
+  ModelBuilder builder;
+  const uint32_t queries = builder.input(kFloat, {1, kRows, kSize});
+  const uint32_t keys = builder.input(kFloat, {1, kKeys, kSize});
+  const uint32_t mask = builder.input(kFloat, {1, 2 * kRows, kKeys / 2});
+  const auto reshaped = [&](uint32_t operand, const Dimensions& dimensions) {
+    const std::vector<int32_t> shape(dimensions.begin(), dimensions.end());
+    const uint32_t result = builder.temporary(kFloat, dimensions);
+    builder.operation(OperationType::kReshape,
+                      {operand, builder.constant(OperandType::kTensorInt32, {3}, shape)}, {result});
+    return result;
+  };
+  const uint32_t products = builder.temporary(kFloat, {1, kRows, kKeys});
+  const uint32_t sums = builder.temporary(kFloat, {1, 2 * kRows, kKeys / 2});
+  const uint32_t weights = builder.temporary(kFloat, {1, kRows, kKeys});
+  builder.operation(OperationType::kBatchMatmul,
+                    {queries, keys, builder.scalar(false), builder.scalar(true)}, {products});
+  builder.operation(OperationType::kAdd,
+                    {reshaped(products, {1, 2 * kRows, kKeys / 2}), mask, builder.scalar(0)},
+                    {sums});
+  builder.operation(OperationType::kSoftmax,
+                    {reshaped(sums, {1, kRows, kKeys}), builder.scalar(1.0f)}, {weights});
+  builder.operation(OperationType::kBatchMatmul,
+                    {weights, keys, builder.scalar(false), builder.scalar(false)},
+                    {builder.output(kFloat, {1, kRows, kSize})});
+  EXPECT_EQ(differenceFromReference(
+                builder.model(),
+                {bytesOf(randomFloats(kRows * kSize, 1)), bytesOf(randomFloats(kKeys * kSize, 2)),
+                 bytesOf(randomFloats(kRows * kKeys, 3))},
+                "xnnpack", kTolerance),
+            "");
+}
+
 // One row of queries over three keys, with a mask that is not a number, infinite, or hides all.
 TEST(AttentionChainTest, StrangeMasksGiveWhatSoftmaxGives) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "drivers/cpu/cpu_device.h"
+#include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/testing/compared_models.h"
 
 namespace hearth::cpu {
@@ -181,6 +182,26 @@ TEST(ActivationTest, OfOneValue) {
                          {builder->output(type, {1, 6, 6, 4}, kScale, zero)});
     });
   }
+}
+
+// XNNPACK may assert that tensors have elements.
+TEST(EmptyTensorTest, IsNothingForXnnpack) {
+  ModelBuilder builder;
+  const auto ints = [&](const std::vector<int32_t>& values) {
+    return builder.constant(OperandType::kTensorInt32, {2}, values);
+  };
+  const uint32_t rows = builder.input(kFloat, {3, 4});
+  const uint32_t none = builder.temporary(kFloat, {0, 4});
+  builder.operation(OperationType::kSlice, {rows, ints({1, 0}), ints({0, 4})}, {none});
+  builder.operation(OperationType::kAbs, {none}, {builder.output(kFloat, {0, 4})});
+  PlanBuilder plan(builder.model(), nullptr, {});
+  const Status built = plan.build();
+  ASSERT_TRUE(built) << built.error().toString();
+  const Plan made = plan.takePlan();
+  ASSERT_EQ(made.nodes.size(), 2u);
+  EXPECT_STREQ(made.nodes[1].name, "ABS");
+  EXPECT_STREQ(made.nodes[1].kernel, "reference");
+  EXPECT_EQ(made.nodes[1].whySlow, "a tensor has no elements");
 }
 
 }  // namespace

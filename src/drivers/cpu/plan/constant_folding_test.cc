@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/plan/constant_folding.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -72,6 +73,23 @@ TEST(ConstantFoldingTest, ChainsArePackedByTheirLayer) {
     const Bytes input = isFloat ? floatsFor({5, 24}, 1) : randomBytes(size_t{5} * 24, 1);
     EXPECT_EQ(differenceFromReference(builder.model(), {input}, nullptr, 1e-5f), "");
   }
+}
+
+// Only numbers that stay in memory count against the limit of 128 MiB.
+TEST(ConstantFoldingTest, ALargeFilterIsConvertedWhenItIsPacked) {
+  constexpr uint32_t kOutputs = 8200;
+  constexpr uint32_t kInputs = 4100;
+  ModelBuilder builder;
+  const uint32_t data = builder.input(kFloat, {1, kInputs});
+  const uint32_t stored = builder.constant(OperandType::kTensorFloat16, {kOutputs, kInputs},
+                                           std::vector<_Float16>(size_t{kOutputs} * kInputs));
+  const uint32_t filter = builder.temporary(kFloat, {kOutputs, kInputs});
+  builder.operation(OperationType::kDequantize, {stored}, {filter});
+  const uint32_t bias = builder.constant(kFloat, {kOutputs}, std::vector<float>(kOutputs));
+  builder.operation(OperationType::kFullyConnected, {data, filter, bias, builder.scalar(0)},
+                    {builder.output(kFloat, {1, kOutputs})});
+  // One or, where its parts are packed one by one, several.
+  EXPECT_THAT(nodesOf(builder.model()), testing::Each("FULLY_CONNECTED"));
 }
 
 // (a + b) * 2 of constants, which the model then adds.

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <string>
 #include <thread>
 
 #include "cache/testing/store_test_util.h"
@@ -177,6 +179,28 @@ TEST_F(KernelStagesTest, ABundleRemembersTheSecondStageToo) {
   // Reads the bundle anew from the file.
   mode_ = cache::StoreMode::kStrict;
   expectRecalled(expected);
+}
+
+// As the second kernels of operations pack, where they have packings of their own.
+TEST_F(KernelStagesTest, WhatIsPackedAfterPublishingIsFoundByTheNextStart) {
+  const auto packedBy = [&] {
+    const auto weights = std::make_shared<PackedWeights>();
+    const auto session = std::make_shared<WeightSession>(openStore(prepareOptions()), model_,
+                                                         weights, prepareOptions(), 2);
+    session->load();
+    PlanBuilder builder(*model_, weights.get(), {});
+    EXPECT_TRUE(builder.build());
+    const Plan plan = builder.takePlan();
+    EXPECT_TRUE(plan.nodes.front().create());
+    session->publish();
+    settle();
+    for (const Node& node : plan.nodes) EXPECT_TRUE(node.create());
+    session->publishAgain();
+    settle();
+    return weights->packedBytes();
+  };
+  EXPECT_FALSE(packedBy().empty());
+  EXPECT_TRUE(packedBy().empty());
 }
 
 // Each number of threads has choices of its own.
