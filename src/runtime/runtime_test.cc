@@ -96,6 +96,9 @@ class TestPrepared final : public hal::PreparedModel {
   explicit TestPrepared(Behaviour* behaviour) : behaviour_(behaviour) {}
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override {
     ++behaviour_->bindings;
+    // Those of the states, too.
+    EXPECT_EQ(request.inputs.size(), 2u);
+    EXPECT_EQ(request.outputs.size(), 2u);
     return std::make_unique<TestExecution>(behaviour_, std::move(request));
   }
   hal::StartReport startReport() const override { return {}; }
@@ -434,6 +437,7 @@ TEST_F(RuntimeTest, ChecksArguments) {
   EXPECT_FALSE(run->setOutput(0, argument(one)));
   EXPECT_FALSE(run->setInput(0, argument(two, {1, 2})));
   EXPECT_FALSE(run->setInput(0, argument(two, {1})));
+  EXPECT_FALSE(run->setInput(0, argument(one, {1})));
   hal::Argument null = argument(two);
   null.pointer = nullptr;
   EXPECT_FALSE(run->setInput(0, null));
