@@ -26,6 +26,10 @@ PATIENCE = 120
 VALIDATION = {"VK_LOADER_LAYERS_ENABLE": "VK_LAYER_KHRONOS_validation",
               "VK_KHRONOS_VALIDATION_VALIDATE_SYNC": "true",
               "VK_KHRONOS_VALIDATION_SYNCVAL_SHADER_ACCESSES_HEURISTIC": "true"}
+# Quantised models all of whose operations the GPU has, and those that take long on the CPU's implementation.
+MODELS = ["micro_speech_quantized", "mobilenet_v1_0.75_192_quant", "mobilenet_v2_quantized_1x3x224x224",
+          "person_detect", "split_concat"]
+LONG_MODELS = ["deeplabv3_mnv2_pascal_quant"]
 # NNAPI's vectors that pass, as in vulkan_conformance_test, and those of its first version.
 ALL_PASSED = 4738
 SOME_PASSED = 222
@@ -74,6 +78,19 @@ class GpuTest(DataTest):
             scores, text = self.output(HEARTH_DRIVER_HOSTS=hosts)
             self.assertIn(f" on {DEVICE}\n", text)
             np.testing.assert_array_equal(scores, expected)
+
+    def testModelsRunInOnePartWithTheResultsOfTheReference(self):
+        for model in MODELS + (LONG_MODELS if IS_LONG else []):
+            with self.subTest(model=model):
+                outputs = {}
+                for device in (DEVICE, "nnapi-reference"):
+                    folder = self.folder / f"{device}-{model}"
+                    text = self.succeed("run", self.model(model), "--random-input", 1, "--device", device,
+                                        "--output-dir", folder, env=self.environment)
+                    self.assertIn(f" on {device}\n", text)
+                    outputs[device] = {path.name: path.read_bytes() for path in folder.glob("*.npy")}
+                self.assertNotEqual(outputs[DEVICE], {})
+                self.assertEqual(outputs[DEVICE], outputs["nnapi-reference"])
 
     def testTheNextProcessComesFromTheCompilationCache(self):
         for hosts in ("", f"{DEVICE}=spawn"):
