@@ -193,7 +193,8 @@ class InstalledWheel:
                          [("Hearth", "3"), ("LiteRT", "3")])
 
     def testProgramsForTensorFlowLiteRunAsTheyAre(self):
-        self.succeed(PYTHON, "tflite", "digits.tflite", AUTOPKGTEST_TMP="/home/user/tflite")
+        code, output = self.asUser(PYTHON, "tflite", "digits.tflite", AUTOPKGTEST_TMP="/home/user/tflite")
+        self.assertEqual(code, 0, output)
 
     @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
     def testTheSecondStartIsWarmInBothDoors(self):
