@@ -97,8 +97,21 @@ std::vector<ToolCall> callsOf(std::string_view body, const ToolFormat& format,
   return calls;
 }
 
-// A schema whose references to places in itself stay right when it stands at `place`.
-Result<TemplateValue> movedTo(const TemplateValue& schema, const std::string& place) {
+// What the keys of an object in a schema are.
+enum class Keys { kWords, kNames };
+
+bool isData(std::string_view word) {
+  return word == "const" || word == "enum" || word == "default" || word == "examples";
+}
+bool isOfNames(std::string_view word) {
+  return word == "properties" || word == "patternProperties" || word == "$defs" ||
+         word == "definitions" || word == "dependentSchemas";
+}
+
+// A schema whose references to places in itself stay right when it stands at `place`. Values that
+// it compares with stay as they are.
+Result<TemplateValue> movedTo(const TemplateValue& schema, const std::string& place,
+                              Keys keys = Keys::kWords) {
   if (const ListValue* const list = schema.asList()) {
     std::vector<TemplateValue> items;
     for (const TemplateValue& item : list->items) {
@@ -112,12 +125,16 @@ Result<TemplateValue> movedTo(const TemplateValue& schema, const std::string& pl
   std::vector<std::pair<std::string, TemplateValue>> items;
   for (const auto& [key, item] : dictionary->items) {
     const std::string* const text = item.asText();
-    if (key == "$ref" && text != nullptr && text->starts_with('#')) {
+    const bool isWord = keys == Keys::kWords;
+    if (isWord && key == "$ref" && text != nullptr && text->starts_with('#')) {
       items.emplace_back(key, TemplateValue(place + text->substr(1)));
-      continue;
+    } else if (isWord && isData(key)) {
+      items.emplace_back(key, item);
+    } else {
+      HEARTH_ASSIGN(TemplateValue made,
+                    movedTo(item, place, isWord && isOfNames(key) ? Keys::kNames : Keys::kWords));
+      items.emplace_back(key, std::move(made));
     }
-    HEARTH_ASSIGN(TemplateValue made, movedTo(item, place));
-    items.emplace_back(key, std::move(made));
   }
   return TemplateValue::dictionary(std::move(items));
 }

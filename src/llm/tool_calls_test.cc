@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace hearth::llm {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kHermes = R"(write <tool_call>{"name": .., "arguments": ..}</tool_call>)";
 constexpr const char* kMistral = R"([TOOL_CALLS] [{"name": .., "arguments": ..}])";
@@ -104,6 +106,22 @@ TEST(ToolCallsTest, TheSchemaOfACallIsThatOfItsTool) {
   const auto other = schemaOfCall(*toolFormatOf(kHermes), tools, "other");
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message(), HasSubstr("no tool 'other'"));
+}
+
+TEST(ToolCallsTest, ReferencesMoveAndValuesDoNot) {
+  const TemplateValue tools = templateValueOfJson(R"([
+      {"function": {"name": "f", "parameters": {"type": "object",
+          "properties": {"const": {"$ref": "#/$defs/enum"}, "b": {"enum": [{"$ref": "#/c"}]}},
+          "required": ["const", "b"], "$defs": {"enum": {"const": {"$ref": "#/d"}}}}}}])")
+                                  .value();
+  const auto schema = schemaOfCall(*toolFormatOf(kHermes), tools, "");
+  ASSERT_TRUE(schema) << schema.error().toString();
+  const std::string text = nlohmann::json::parse(*schema).dump();
+  EXPECT_THAT(text, HasSubstr(R"("b":{"enum":[{"$ref":"#/c"}]})"));
+  EXPECT_THAT(text, HasSubstr(R"("enum":{"const":{"$ref":"#/d"}})"));
+  EXPECT_THAT(text, HasSubstr(R"("const":{"$ref":"#/)"));
+  EXPECT_THAT(text, Not(HasSubstr(R"("const":{"$ref":"#/$defs/enum"})")));
+  EXPECT_TRUE(JsonSchema::parse(*schema)) << *schema;
 }
 
 TEST(ToolCallsTest, ToolsHaveNames) {
