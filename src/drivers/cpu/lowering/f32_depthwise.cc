@@ -81,32 +81,41 @@ class F32DepthwiseKernel final : public DepthwiseKernel<float, F32Depthwise> {
   // Finds the outputs of a line whose windows are within the columns of the image.
   void setInside() {
     const Convolution& g = layer_.geometry;
-    if (g.dilationWidth != 1 || g.strideWidth > kMostDepthwiseStride || !hasF32DwconvLine(g.groups))
+    const size_t dilation = g.dilationWidth;
+    if ((dilation != 1 && g.strideWidth != 1) || g.strideWidth > kMostDepthwiseStride ||
+        !hasF32DwconvLine(g.groups))
       return;
     insideBegin_ = std::min<size_t>((g.left + g.strideWidth - 1) / g.strideWidth, g.outputWidth);
     const size_t reach = g.inputWidth + g.left;  // columns up to the image's end
-    const size_t end = reach < g.kernelWidth ? 0 : (reach - g.kernelWidth) / g.strideWidth + 1;
+    const size_t span = (g.kernelWidth - 1) * dilation + 1;
+    const size_t end = reach < span ? 0 : (reach - span) / g.strideWidth + 1;
     insideEnd_ = std::min<size_t>(end, g.outputWidth);
-    if (insideEnd_ < insideBegin_ + kF32DwconvTile) insideEnd_ = insideBegin_;
+    if (insideEnd_ < insideBegin_ + kF32DwconvTile * dilation) insideEnd_ = insideBegin_;
     if (insideEnd_ > insideBegin_) zeros_.resize(size_t{g.inputWidth} * g.groups);
   }
 
+  // The outputs of a dilated convolution that lie `dilation` columns apart are those of one without
+  // dilation on such columns.
   void computeInside(const DwconvWindows<float>::Rows& rows, float* output) const {
     const Convolution& g = layer_.geometry;
-    const size_t first = insideBegin_ * g.strideWidth - g.left;
-    std::array<const float*, kMostDepthwiseKernel> starts{};
-    for (size_t y = 0; y < g.kernelHeight; ++y)
-      starts[y] = (rows[y] != nullptr ? rows[y] : zeros_.data()) + first * g.groups;
-    multiplyF32DwconvLine({.kernel = g.kernelWidth,
-                           .stride = g.strideWidth,
-                           .channels = g.groups,
-                           .weights = layer_.weights,
-                           .bias = bias_,
-                           .lowest = layer_.lowest,
-                           .highest = layer_.highest,
-                           .rows = starts.data(),
-                           .outputs = insideEnd_ - insideBegin_,
-                           .output = output + insideBegin_ * g.groups});
+    const size_t dilation = g.dilationWidth;
+    for (size_t begin = insideBegin_; begin < insideBegin_ + dilation; ++begin) {
+      const size_t first = begin * g.strideWidth - g.left;
+      std::array<const float*, kMostDepthwiseKernel> starts{};
+      for (size_t y = 0; y < g.kernelHeight; ++y)
+        starts[y] = (rows[y] != nullptr ? rows[y] : zeros_.data()) + first * g.groups;
+      multiplyF32DwconvLine({.kernel = g.kernelWidth,
+                             .stride = g.strideWidth,
+                             .channels = g.groups,
+                             .step = dilation * g.groups,
+                             .weights = layer_.weights,
+                             .bias = bias_,
+                             .lowest = layer_.lowest,
+                             .highest = layer_.highest,
+                             .rows = starts.data(),
+                             .outputs = (insideEnd_ - begin + dilation - 1) / dilation,
+                             .output = output + begin * g.groups});
+    }
   }
 
   void compute(size_t line, float* output) const override {

@@ -101,6 +101,25 @@ TEST_F(FloatDepthwiseTest, WidthsAndChannels) {
                        });
 }
 
+// Lines are as long as one for each column of a step needs, shorter by one, and much longer.
+TEST_F(FloatDepthwiseTest, DilatedLines) {
+  unsigned seed = 0;
+  for (const uint32_t kernel : {3u, 5u})
+    for (const uint32_t dilation : {2u, 3u})
+      for (const uint32_t outputs : {4 * dilation - 1, 4 * dilation, 4 * dilation + 1, 41u}) {
+        Convolution g = windowOf(kernel);
+        g.dilationHeight = g.dilationWidth = dilation;
+        g.inputHeight = (kernel - 1) * dilation + 2;
+        g.inputWidth = (kernel - 1) * dilation + outputs;
+        for (const uint32_t padding : {0u, dilation})
+          for (const size_t channels : {9u, 19u}) {  // for vectors of AVX2 and of AVX-512
+            g.left = g.right = g.top = padding;
+            ++seed;
+            compare(Sample(g, channels, true, true, seed), seed);
+          }
+      }
+}
+
 // Large enough for tasks of several lines.
 TEST_F(FloatDepthwiseTest, ManyLines) {
   Convolution g = windowOf(3);

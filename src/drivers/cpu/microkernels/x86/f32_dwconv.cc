@@ -40,7 +40,7 @@ HEARTH_FMA void multiply256(const F32DwconvLine& line, size_t c) {
 #pragma GCC unroll 5
       for (size_t y = 0; y < kKernel; ++y) {
         const __m256 input =
-            _mm256_loadu_ps(line.rows[y] + (first * kStride + column) * line.channels + c);
+            _mm256_loadu_ps(line.rows[y] + (first * kStride + column) * line.step + c);
 #pragma GCC unroll 4
         for (size_t o = 0; o < kTile; ++o)
           if (column >= o * kStride && column - o * kStride < kKernel)
@@ -49,7 +49,7 @@ HEARTH_FMA void multiply256(const F32DwconvLine& line, size_t c) {
 #pragma GCC unroll 4
     for (size_t o = 0; o < kTile; ++o)
       // In this order a NaN stays a NaN.
-      _mm256_storeu_ps(line.output + (first + o) * line.channels + c,
+      _mm256_storeu_ps(line.output + (first + o) * line.step + c,
                        _mm256_min_ps(highest, _mm256_max_ps(lowest, sums[o])));
   }
 }
@@ -75,7 +75,7 @@ HEARTH_512 void multiply512(const F32DwconvLine& line, size_t c) {
 #pragma GCC unroll 5
       for (size_t y = 0; y < kKernel; ++y) {
         const __m512 input =
-            _mm512_loadu_ps(line.rows[y] + (first * kStride + column) * line.channels + c);
+            _mm512_loadu_ps(line.rows[y] + (first * kStride + column) * line.step + c);
 #pragma GCC unroll 4
         for (size_t o = 0; o < kTile; ++o)
           if (column >= o * kStride && column - o * kStride < kKernel)
@@ -83,7 +83,7 @@ HEARTH_512 void multiply512(const F32DwconvLine& line, size_t c) {
       }
 #pragma GCC unroll 4
     for (size_t o = 0; o < kTile; ++o)
-      _mm512_storeu_ps(line.output + (first + o) * line.channels + c,
+      _mm512_storeu_ps(line.output + (first + o) * line.step + c,
                        _mm512_min_ps(highest, _mm512_max_ps(lowest, sums[o])));
   }
 }
