@@ -2,7 +2,6 @@
 // Fenced executions on a device in a host.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 
 #include <memory>
@@ -12,7 +11,7 @@
 #include <vector>
 
 #include "hal/cts/device_fixture.h"
-#include "hal/cts/model_builder.h"
+#include "hal/cts/fenced_sums.h"
 #include "ipc/hosted_device.h"
 #include "ipc/session.h"
 #include "ipc/testing/comes_true.h"
@@ -23,79 +22,25 @@
 namespace hearth::ipc {
 namespace {
 
-using hal::cts::addModel;
 using hal::cts::argumentFor;
+using hal::cts::isReadable;
+using hal::cts::only;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr uint64_t kBytes = 2 * sizeof(float);
-
 // Every test with a host for one client and with one for clients that do not trust each other.
-class FencedExecutionTest : public testing::TestWithParam<bool> {
+class FencedExecutionTest : public testing::TestWithParam<bool>, protected hal::cts::FencedSums {
  protected:
   void SetUp() override {
     auto device = HostedDevice::create("fake", host_.opener());
     ASSERT_TRUE(device) << device.error().toString();
-    auto prepared =
-        (*device)->prepareModel(std::make_shared<const graph::Model>(addModel({2})), {}, {});
-    ASSERT_TRUE(prepared) << prepared.error().toString();
-    prepared_ = *prepared;
+    ASSERT_NO_FATAL_FAILURE(prepareSums(**device));
     ASSERT_TRUE(prepared_->hasFences());
-    for (auto& buffer : buffers_) {
-      auto made = (*device)->allocate(
-          {{2}}, {{prepared_, true, 0}, {prepared_, true, 1}, {prepared_, false, 0}});
-      ASSERT_TRUE(made) << made.error().toString();
-      buffer = std::move(*made);
-      setBuffer(*buffer, {1, 2});
-    }
   }
-
-  static memory::PoolRef poolOf(const std::vector<float>& values) {
-    auto pool = memory::Pool::anonymous(kBytes);
-    EXPECT_TRUE(pool);
-    std::copy_n(values.data(), 2, reinterpret_cast<float*>((*pool)->mutableData()));
-    return *pool;
-  }
-  static void setBuffer(hal::Buffer& buffer, const std::vector<float>& values) {
-    const Status copied = buffer.copyFrom(poolOf(values), {2});
-    EXPECT_TRUE(copied) << copied.error().toString();
-  }
-  static std::vector<float> valuesOf(hal::Buffer& buffer) {
-    const memory::PoolRef pool = poolOf({0, 0});
-    const Status copied = buffer.copyTo(pool);
-    EXPECT_TRUE(copied) << copied.error().toString();
-    const auto* const values = reinterpret_cast<const float*>(pool->data());
-    return {values[0], values[1]};
-  }
-  hal::Argument bufferArgument(size_t index) const {
-    hal::Argument argument;
-    argument.kind = hal::Argument::Kind::kBuffer;
-    argument.token = buffers_[index]->token();
-    return argument;
-  }
-  // Buffer `to` becomes the sum of the buffers `a` and `b`.
-  std::unique_ptr<hal::Execution> sum(size_t a, size_t b, size_t to) {
-    auto execution =
-        prepared_->createExecution({{bufferArgument(a), bufferArgument(b)}, {bufferArgument(to)}});
-    EXPECT_TRUE(execution) << execution.error().toString();
-    return execution ? std::move(*execution) : nullptr;
-  }
-  static std::vector<base::Descriptor> only(const base::Descriptor& fence) {
-    std::vector<base::Descriptor> fences;
-    auto copy = fence.duplicate();
-    EXPECT_TRUE(copy);
-    fences.push_back(std::move(*copy));
-    return fences;
-  }
-  static bool isReadable(const base::Descriptor& fence, int milliseconds = 0) {
-    pollfd polled{fence.get(), POLLIN, 0};
-    return ::poll(&polled, 1, milliseconds) == 1;
-  }
+  void TearDown() override { forgetSums(); }
 
   const std::shared_ptr<FakeDevice> fake_ = std::make_shared<FakeDevice>();
   LocalHost host_{fake_, {.isShared = GetParam()}};
-  std::shared_ptr<hal::PreparedModel> prepared_;
-  std::unique_ptr<hal::Buffer> buffers_[3];
   const base::Descriptor gate_{::eventfd(0, EFD_CLOEXEC)};
 };
 INSTANTIATE_TEST_SUITE_P(Hosts, FencedExecutionTest, testing::Bool(),
@@ -121,11 +66,11 @@ TEST_P(FencedExecutionTest, TheHostWaitsForFencesOfTheClientAndOfItsOwn) {
     EXPECT_TRUE(isReadable(*secondFence));
     EXPECT_TRUE(first->finishFenced().status);
   }
-  EXPECT_THAT(valuesOf(*buffers_[2]), ElementsAre(5, 10));
-  EXPECT_THAT(valuesOf(*buffers_[0]), ElementsAre(10, 20));
+  EXPECT_THAT(valuesOf(2), ElementsAre(5, 10));
+  EXPECT_THAT(valuesOf(0), ElementsAre(10, 20));
   // The usual form is as it was.
   EXPECT_TRUE(first->compute({}).status);
-  EXPECT_THAT(valuesOf(*buffers_[2]), ElementsAre(11, 22));
+  EXPECT_THAT(valuesOf(2), ElementsAre(11, 22));
 }
 
 TEST_P(FencedExecutionTest, ArgumentsThatAreCopiedAreNotForFences) {

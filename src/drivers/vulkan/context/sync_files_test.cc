@@ -5,7 +5,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -21,17 +20,14 @@
 
 #include "drivers/vulkan/testing/validated_device.h"
 #include "drivers/vulkan/vulkan_device.h"
-#include "hal/cts/model_builder.h"
+#include "hal/cts/fenced_sums.h"
 
 namespace hearth::vulkan {
 namespace {
 
+using hal::cts::isReadable;
+using hal::cts::only;
 using testing::ElementsAre;
-
-bool isReadable(int fd, int milliseconds = 0) {
-  pollfd polled{fd, POLLIN, 0};
-  return ::poll(&polled, 1, milliseconds) == 1 && (polled.revents & POLLIN) != 0;
-}
 
 // A kernel with sync files. There is one, since functions of Vulkan know nothing of tests.
 class FakeKernel {
@@ -127,10 +123,7 @@ class FakeKernel {
     info.waitSemaphoreCount = info.signalSemaphoreCount = 0;
     const VkCommandBuffer commands = info.pCommandBuffers[0];
     auto run = [queue, info, commands, fence, waits, signalled]() mutable {
-      for (const int wait : waits) {
-        EXPECT_TRUE(isReadable(wait, 60'000));
-        ::close(wait);
-      }
+      for (const int wait : waits) EXPECT_TRUE(isReadable(base::Descriptor(wait), 60'000));
       info.pCommandBuffers = &commands;
       const std::lock_guard lock(kernel().queue());
       const VkResult result = kernel().sound_.vkQueueSubmit(queue, 1, &info, fence);
@@ -157,7 +150,7 @@ class FakeKernel {
 };
 
 // A model that adds two tensors, of which all arguments lie on the GPU.
-class SyncFilesTest : public testing::Test {
+class SyncFilesTest : public testing::Test, protected hal::cts::FencedSums {
  protected:
   void SetUp() override {
     // A submission on another thread than the wait for its fence is nothing for the layer.
@@ -175,64 +168,20 @@ class SyncFilesTest : public testing::Test {
     ASSERT_TRUE(pipelines) << pipelines.error().toString();
     device_ = deviceOf(options,
                        {*gpu, std::move(*pipelines), std::make_shared<DeviceTensors>(), nullptr});
-    auto prepared = device_->prepareModel(
-        std::make_shared<const graph::Model>(hal::cts::addModel({2})), {}, {});
-    ASSERT_TRUE(prepared) << prepared.error().toString();
-    prepared_ = *prepared;
-    for (auto& buffer : buffers_) {
-      auto made = device_->allocate(
-          {{2}}, {{prepared_, true, 0}, {prepared_, true, 1}, {prepared_, false, 0}});
-      ASSERT_TRUE(made) << made.error().toString();
-      buffer = std::move(*made);
-      const memory::PoolRef ones = pool();
-      reinterpret_cast<float*>(ones->mutableData())[0] = 1;
-      reinterpret_cast<float*>(ones->mutableData())[1] = 2;
-      ASSERT_TRUE(buffer->copyFrom(ones, {2}));
-    }
+    ASSERT_NO_FATAL_FAILURE(prepareSums(*device_));
   }
   void TearDown() override {
     ::eventfd_write(gate_.get(), 1);
     kernel().end();
-    for (auto& buffer : buffers_) buffer.reset();
-    prepared_.reset();
+    forgetSums();
     device_.reset();
     EXPECT_EQ(kernel().semaphores(), 0u);
   }
 
   static FakeKernel& kernel() { return FakeKernel::kernel(); }
-  static memory::PoolRef pool() {
-    auto made = memory::Pool::anonymous(2 * sizeof(float));
-    EXPECT_TRUE(made);
-    return *made;
-  }
-  std::vector<float> valuesOf(size_t index) const {
-    const memory::PoolRef to = pool();
-    EXPECT_TRUE(buffers_[index]->copyTo(to));
-    const auto* const values = reinterpret_cast<const float*>(to->data());
-    return {values[0], values[1]};
-  }
-  hal::Argument bufferArgument(size_t index) const {
-    hal::Argument argument;
-    argument.kind = hal::Argument::Kind::kBuffer;
-    argument.token = buffers_[index]->token();
-    return argument;
-  }
-  std::unique_ptr<hal::Execution> sum(size_t a, size_t b, size_t to) {
-    auto execution =
-        prepared_->createExecution({{bufferArgument(a), bufferArgument(b)}, {bufferArgument(to)}});
-    EXPECT_TRUE(execution) << execution.error().toString();
-    return execution ? std::move(*execution) : nullptr;
-  }
-  static std::vector<base::Descriptor> only(const base::Descriptor& file) {
-    std::vector<base::Descriptor> files;
-    files.push_back(std::move(*file.duplicate()));
-    return files;
-  }
 
   const base::Descriptor gate_{::eventfd(0, EFD_CLOEXEC)};
   std::shared_ptr<hal::Device> device_;
-  std::shared_ptr<hal::PreparedModel> prepared_;
-  std::unique_ptr<hal::Buffer> buffers_[3];
 };
 
 TEST_F(SyncFilesTest, TheQueueWaitsAndTells) {
@@ -245,9 +194,9 @@ TEST_F(SyncFilesTest, TheQueueWaitsAndTells) {
     const auto secondEnd = second->startFenced(only(*firstEnd), {});
     ASSERT_TRUE(secondEnd) << secondEnd.error().toString();
     EXPECT_EQ(kernel().submissionsWithFiles, 2 * (round + 1));
-    EXPECT_FALSE(isReadable(secondEnd->get(), 10));
+    EXPECT_FALSE(isReadable(*secondEnd, 10));
     ASSERT_EQ(::eventfd_write(gate.get(), 1), 0);
-    EXPECT_TRUE(isReadable(secondEnd->get(), 60'000));
+    EXPECT_TRUE(isReadable(*secondEnd, 60'000));
     kernel().end();
     for (hal::Execution* const execution : {first.get(), second.get()}) {
       const hal::ExecutionResult result = execution->finishFenced();
@@ -263,7 +212,7 @@ TEST_F(SyncFilesTest, AFileOfWhatIsDoneIsReadable) {
   const auto execution = sum(0, 1, 2);
   const auto end = execution->startFenced({}, {});
   ASSERT_TRUE(end) << end.error().toString();
-  EXPECT_TRUE(isReadable(end->get()));
+  EXPECT_TRUE(isReadable(*end));
   EXPECT_TRUE(execution->finishFenced().status);
   EXPECT_THAT(valuesOf(2), ElementsAre(2, 4));
 }
@@ -274,19 +223,19 @@ TEST_F(SyncFilesTest, AThreadWaitsForWhatIsNoSyncFile) {
   const auto end = execution->startFenced(only(gate_), {});
   ASSERT_TRUE(end) << end.error().toString();
   EXPECT_EQ(kernel().submissionsWithFiles, 0);
-  EXPECT_FALSE(isReadable(end->get(), 10));
+  EXPECT_FALSE(isReadable(*end, 10));
   ASSERT_EQ(::eventfd_write(gate_.get(), 1), 0);
-  EXPECT_TRUE(isReadable(end->get(), 60'000));
+  EXPECT_TRUE(isReadable(*end, 60'000));
   EXPECT_TRUE(execution->finishFenced().status);
   EXPECT_THAT(valuesOf(2), ElementsAre(2, 4));
 }
 
 TEST_F(SyncFilesTest, AThreadWaitsWhereTheHostHasAnArgumentOrThereIsADeadline) {
-  const memory::PoolRef out = pool();
+  const memory::PoolRef out = poolOf({0, 0});
   hal::Argument inPool;
   inPool.kind = hal::Argument::Kind::kPool;
   inPool.pool = out;
-  inPool.length = 2 * sizeof(float);
+  inPool.length = kBytes;
   auto toHost =
       prepared_->createExecution({{bufferArgument(0), bufferArgument(1)}, {std::move(inPool)}});
   ASSERT_TRUE(toHost) << toHost.error().toString();
@@ -319,7 +268,7 @@ TEST_F(SyncFilesTest, AnExecutionThatIsGivenUpIsWaitedFor) {
   std::thread opener([&] { ::eventfd_write(gate_.get(), 1); });
   execution.reset();
   opener.join();
-  EXPECT_TRUE(isReadable(end->get(), 60'000));
+  EXPECT_TRUE(isReadable(*end, 60'000));
   EXPECT_THAT(valuesOf(2), ElementsAre(2, 4));
 }
 
