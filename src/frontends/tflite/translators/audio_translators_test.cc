@@ -31,6 +31,21 @@ TEST(AudioTranslators, Spectrogram) {
   EXPECT_EQ(imported.outputs[0].dimensions, (Dimensions{2, 3, 5}));
 }
 
+// A Hann window of six samples, whose sum is 3, and whose sum of every second one with its sign is
+// 0.
+TEST(AudioTranslators, FramesAreMultipliedByTheWindow) {
+  const FloatModel model =
+      spectrogram({{"window_size", 6}, {"stride", 2}, {"magnitude_squared", 1}}, {10, 1});
+  for (const auto kernels : {ops::KernelSet::kFast, ops::KernelSet::kReference}) {
+    const auto found = outputsOf(model, {std::vector<float>(10, 1.0f)}, kernels);
+    ASSERT_EQ(found.at(0).size(), 3U * 5);
+    for (size_t frame = 0; frame < 3; ++frame) {
+      EXPECT_NEAR(found[0][frame * 5], 9.0f, 1e-5f) << frame;
+      EXPECT_NEAR(found[0][frame * 5 + 4], 0.0f, 1e-5f) << frame;
+    }
+  }
+}
+
 TEST(AudioTranslators, WrongSpectrograms) {
   EXPECT_THAT(errorOf(spectrogram({{"window_size", 6}})), HasSubstr("\"stride\""));
   EXPECT_THAT(errorOf(spectrogram({{"window_size", 0}, {"stride", 1}})), HasSubstr("window_size"));
