@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "build" / "release" / "python"
-sys.path.insert(0, str(PACKAGE))
+sys.path[:0] = [str(PACKAGE), str(ROOT / "bench")]
 
 import hearth  # noqa: E402
 from hearth.tflite import (Interpreter, InterpreterWithCustomOps, OpResolverType,  # noqa: E402
@@ -22,6 +23,7 @@ from hearth.tflite import (Interpreter, InterpreterWithCustomOps, OpResolverType
 from hearth.tflite._graph import _as_bytes  # noqa: E402
 from hearth.tflite.compiled_model import (CompiledModel, CpuOptions, Environment,  # noqa: E402
                                           HardwareAccelerator, Options, TensorBuffer)
+from workloads import graph as graphs, tflite_schema, tflite_writer  # noqa: E402
 
 DIGITS = ROOT / "models" / "digits" / "digits.tflite"
 STORED = ROOT / "tests" / "compatibility" / "models"
@@ -380,6 +382,36 @@ class InterpreterTest(unittest.TestCase):
                 self.assertEqual(results[-1].shape, tuple(interpreter.get_output_details()[0]["shape"]))
             for result in results:
                 np.testing.assert_array_equal(result.ravel(), results[0].ravel())
+
+    def testOutputsOfUnknownRankAreWrittenLikeScalars(self):
+        graph = graphs.Graph("sums")
+        x, axis = graph.addInput("x", (3, 4)), graph.addInput("axis", (1,), np.int32)
+        axes = graph.addConstant("axes", np.array([0, 1], np.int32))
+        # The file says [] of both, and not that it knows the rank; the first has a dimension.
+        graph.outputs = [graph.addOperator("SUM", "sums", [x, axis], ()),
+                         graph.addOperator("SUM", "sum", [x, axes], ())]
+        made = tflite_writer._tensor
+
+        def withoutRank(*arguments):
+            table = made(*arguments)
+            del table.fields[tflite_schema.TENSOR_HAS_RANK]
+            return table
+
+        with unittest.mock.patch.object(tflite_writer, "_tensor", withoutRank):
+            tflite_writer.write(graph, self.folder / "sums.tflite")
+        interpreter = Interpreter(str(self.folder / "sums.tflite"))
+        sums, total = (detail["index"] for detail in interpreter.get_output_details())
+        value = np.arange(12, dtype=np.float32).reshape(3, 4)
+        for _ in range(2):
+            interpreter.allocate_tensors()
+            interpreter.set_tensor(x, value)
+            for along in (1, 0, 0, 1):
+                interpreter.set_tensor(axis, np.array([along], np.int32))
+                interpreter.invoke()
+                np.testing.assert_array_equal(interpreter.get_tensor(sums), value.sum(along))
+                self.assertEqual(interpreter.get_tensor(total), 66)
+            self.assertEqual(interpreter.get_output_details()[0]["shape"].tolist(), [3])
+            self.assertEqual(interpreter.get_output_details()[1]["shape"].tolist(), [])
 
     def testInputsThatKeepTheirShapeKeepTheirValue(self):
         interpreter = self.allocated(STORED / "squared-difference-broadcast-int8.tflite")

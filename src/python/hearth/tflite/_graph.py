@@ -12,6 +12,8 @@ from ._file import OPAQUE, TYPES
 
 # As many choices of shapes are kept ready.
 _MOST_PREPARED = 8
+# HEARTH_OUTPUT_INSUFFICIENT_SIZE of hearth.h.
+_OUTPUT_TOO_SMALL = 8
 _NULL = "Tensor data is null. Run allocate_tensors() first"
 _TYPE_NAMES = {np.dtype(dtype): name for dtype, name in TYPES.values()
                if name not in (*OPAQUE, "STRING", "INT4")}
@@ -190,10 +192,27 @@ class Graph:
             raise RuntimeError("Invoke called on model that is not ready. Run allocate_tensors() first.")
         if self._viewed:
             self._ensure_no_views()
+        try:
+            self._run()
+        except errors.Error as error:
+            if error.status != _OUTPUT_TOO_SMALL or not self._open_scalars():
+                raise
+            self._run()
+
+    def _run(self):
         if self._has_open_outputs:
             self._take(self._execution._run(self._input_arrays, self._output_arrays, None))
         else:
             self._execution._run_bound()
+
+    def _open_scalars(self):
+        """Lets a run make the arrays of outputs without dimensions, and says whether there is one: files write a
+        rank that they do not know like that of a scalar."""
+        found = [place for place, array in enumerate(self._output_arrays) if array is not None and not array.shape]
+        for place in found:
+            self._output_arrays[place] = None
+        self._has_open_outputs = self._has_open_outputs or bool(found)
+        return bool(found)
 
     def reset_state(self):
         if self._execution is not None:
