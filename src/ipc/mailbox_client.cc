@@ -5,8 +5,9 @@
 
 namespace hearth::ipc {
 
-MailboxClient::MailboxClient(MailboxPage page, PeerCheck isHostAlive)
-    : page_(std::move(page)), end_(page_.client(), page_.server(), std::move(isHostAlive), kNaps) {}
+MailboxClient::MailboxClient(MailboxPage page, PeerCheck isHostAlive, EndForecast forecast)
+    : page_(std::move(page)),
+      end_(page_.client(), page_.server(), std::move(isHostAlive), kNaps, std::move(forecast)) {}
 
 MailboxClient::~MailboxClient() {
   if (!isLeft_) close();

@@ -5,6 +5,7 @@
 
 #include "base/deadline.h"
 #include "base/result.h"
+#include "ipc/end_forecast.h"
 #include "ipc/mailbox_end.h"
 #include "ipc/mailbox_page.h"
 #include "ipc/patience.h"
@@ -21,7 +22,8 @@ class MailboxClient {
                                           std::chrono::milliseconds(32)};
 
   // `page` is new, or one that a host has made for this client alone.
-  explicit MailboxClient(MailboxPage page, PeerCheck isHostAlive = {});
+  explicit MailboxClient(MailboxPage page, PeerCheck isHostAlive = {},
+                         EndForecast forecast = EndForecast());
   // Closes it.
   ~MailboxClient();
   MailboxClient(const MailboxClient&) = delete;

@@ -74,19 +74,24 @@ void sleepOn(const std::atomic<uint32_t>& word, uint32_t seen,
 
 }  // namespace
 
-MailboxEnd::MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAlive, Naps naps)
+MailboxEnd::MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAlive, Naps naps,
+                       EndForecast forecast)
     : own_(own),
       peer_(peer),
       isPeerAlive_(std::move(isPeerAlive)),
       naps_(naps),
-      patience_(kLongestSpin) {}
+      patience_(kLongestSpin),
+      forecast_(std::move(forecast)) {}
 
-void MailboxEnd::ring(uint32_t sequence, const MailboxWords& words) {
+void MailboxEnd::ring(uint32_t sequence, const MailboxWords& words, bool mayWaitAwake) {
   // The peer has read the words before these: it answered, which released its loads, and await()
   // acquired the answer.
   for (size_t i = 0; i < words.size(); ++i)
     own_.words[i].store(words[i], std::memory_order_relaxed);
   own_.processor.store(numberOfProcessor(), std::memory_order_relaxed);
+  const auto now = mayWaitAwake ? Clock::now().time_since_epoch() : Clock::duration();
+  own_.rungAt.store(static_cast<uint64_t>(std::chrono::nanoseconds(now).count()),
+                    std::memory_order_relaxed);
   // Releases the words. Sequentially consistent with the load behind it, as in sleep(): either this
   // thread sees that the other one sleeps, or the other one sees the number.
   own_.sequence.store(sequence);
@@ -106,14 +111,22 @@ Result<MailboxEnd::Arrival> MailboxEnd::await(Awaited awaited, base::Deadline de
   Outcome outcome = look(awaited, arrival.sequence);
   if (outcome == Outcome::kNone) {
     const Clock::time_point begin = Clock::now();
-    const bool hasSpun = begin < deadline.when() && patience_ >= kShortestSpin && isPeerElsewhere();
+    const bool maySpin = begin < deadline.when() && isPeerElsewhere();
+    Plan plan = maySpin && awaited.isEqual ? forecast_.planFor(begin) : std::nullopt;
+    const bool isPlanned = plan.has_value();
+    if (isPlanned && plan->wake <= begin) {
+      outcome = spinAtEnd(awaited, *plan, deadline, arrival.sequence);
+      plan.reset();
+    }
+    const bool hasSpun = maySpin && !isPlanned && patience_ >= kShortestSpin;
     if (hasSpun) {
       ++spins_;
       outcome = spin(awaited, begin + patience_, arrival.sequence);
     }
     const bool hasSlept = outcome == Outcome::kNone;
-    if (hasSlept) outcome = sleep(awaited, begin, deadline, arrival.sequence);
-    learn(hasSpun, hasSlept, Clock::now() - begin);
+    if (hasSlept) outcome = sleep(awaited, begin, plan, deadline, arrival.sequence);
+    if (!isPlanned) learn(hasSpun, hasSlept, Clock::now() - begin);
+    if (awaited.isEqual && outcome == Outcome::kArrived) forecast_.add(begin, rungSince(begin));
   }
   switch (outcome) {
     case Outcome::kArrived:
@@ -151,17 +164,31 @@ MailboxEnd::Outcome MailboxEnd::look(Awaited awaited, uint32_t& sequence) const 
 }
 
 MailboxEnd::Outcome MailboxEnd::spin(Awaited awaited, Clock::time_point end, uint32_t& sequence) {
+  Clock::time_point now = Clock::now();
+  Clock::time_point before;
   do {
     for (int i = 0; i < kPauses; ++i) {
       relax();
       const Outcome outcome = look(awaited, sequence);
       if (outcome != Outcome::kNone) return outcome;
     }
-  } while (Clock::now() < end);
+    before = std::exchange(now, Clock::now());
+  } while (now < end && now - before < EndForecast::kInterrupted);
+  // Whoever wants the processor gets it.
+  if (now - before >= EndForecast::kInterrupted) forecast_.interrupted(now);
   return Outcome::kNone;
 }
 
-MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, Clock::time_point begin,
+MailboxEnd::Outcome MailboxEnd::spinAtEnd(Awaited awaited, const EndForecast::Plan& plan,
+                                          base::Deadline deadline, uint32_t& sequence) {
+  ++expected_;
+  const Clock::time_point most = Clock::now() + EndForecast::kMostSpun;
+  const Outcome outcome = spin(awaited, std::min({plan.until, most, deadline.when()}), sequence);
+  forecast_.spun(outcome != Outcome::kNone);
+  return outcome;
+}
+
+MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, Clock::time_point begin, Plan plan,
                                       base::Deadline deadline, uint32_t& sequence) {
   ++sleeps_;
   Outcome outcome = Outcome::kNone;
@@ -185,8 +212,19 @@ MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, Clock::time_point begin,
       own_.isSleeping.store(1);
       continue;
     }
-    sleepOn(peer_.sequence, sequence, std::min(nextCheck, deadline.when()));
-    if (Clock::now() < nextCheck) {
+    const Clock::time_point wake = plan ? std::min(nextCheck, plan->wake) : nextCheck;
+    sleepOn(peer_.sequence, sequence, std::min(wake, deadline.when()));
+    const Clock::time_point now = Clock::now();
+    if (plan && now >= plan->wake) {
+      own_.isSleeping.store(0);
+      forecast_.woke(now - plan->wake);
+      outcome = spinAtEnd(awaited, *plan, deadline, sequence);
+      if (outcome != Outcome::kNone) break;
+      plan.reset();
+      own_.isSleeping.store(1);
+      continue;
+    }
+    if (now < nextCheck) {
       if (++idleWakes > kMostIdleWakes) ::nanosleep(&kNap, nullptr);
       continue;
     }
@@ -200,6 +238,17 @@ MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, Clock::time_point begin,
   }
   own_.isSleeping.store(0, std::memory_order_relaxed);
   return outcome;
+}
+
+std::optional<MailboxEnd::Clock::time_point> MailboxEnd::rungSince(Clock::time_point begin) const {
+  const uint64_t told = peer_.rungAt.load(std::memory_order_relaxed);
+  const Clock::time_point now = Clock::now();
+  // What the other end tells may be anything.
+  if (told > static_cast<uint64_t>(std::chrono::nanoseconds(now.time_since_epoch()).count()))
+    return {};
+  const Clock::time_point rung{std::chrono::nanoseconds(static_cast<int64_t>(told))};
+  if (rung <= begin) return {};
+  return rung;
 }
 
 bool MailboxEnd::isAnnounced(Awaited awaited) const {

@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "base/deadline.h"
 #include "base/result.h"
+#include "ipc/end_forecast.h"
 #include "ipc/mailbox_page.h"
 
 namespace hearth::ipc {
@@ -25,6 +27,9 @@ using PeerCheck = std::function<bool()>;
 // other one spin for a few microseconds of each of its own requests. A thread that waits looks
 // around from time to time, since a peer can steal a wake-up: it may write to the word that is
 // waited for, or move the waiting thread to another futex.
+//
+// Where the other end says when it answered, a thread that waits for a certain answer learns how
+// long that takes, and is awake when the next one comes (EndForecast).
 //
 // An end that knows that it will answer soon announces it. The other one then wakes before the
 // answer, and spins for a tenth at most of the time that it has waited: neither waits for a waking.
@@ -53,12 +58,14 @@ class MailboxEnd {
   };
 
   // `own` and `peer` are the sides of a page that outlives this object.
-  MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAlive, Naps naps);
+  MailboxEnd(MailboxSide& own, MailboxSide& peer, PeerCheck isPeerAlive, Naps naps,
+             EndForecast forecast = EndForecast());
   MailboxEnd(const MailboxEnd&) = delete;
   MailboxEnd& operator=(const MailboxEnd&) = delete;
 
-  // Publishes words under a number and wakes the other end if it sleeps.
-  void ring(uint32_t sequence, const MailboxWords& words);
+  // Publishes words under a number and wakes the other end if it sleeps. With `mayWaitAwake`, which
+  // says that a processor is left for it, the other end may spin at the end of its next wait.
+  void ring(uint32_t sequence, const MailboxWords& words, bool mayWaitAwake = false);
 
   // Tells the other end, if it sleeps on another processor, that what it waits for comes under this
   // number within kMostAnnounced.
@@ -75,22 +82,29 @@ class MailboxEnd {
   // Ends all waits, now and later, at both ends. Thread-safe.
   void close();
 
-  // How many waits spun at their beginning, how many slept, and how many of these spun since their
-  // end was announced.
+  // How many waits spun at their beginning, how many slept, how many of these spun since their end
+  // was announced, and how many waits spun since they were expected to end.
   uint64_t spins() const { return spins_; }
   uint64_t sleeps() const { return sleeps_; }
   uint64_t announced() const { return announced_; }
+  uint64_t expected() const { return expected_; }
 
  private:
   using Clock = std::chrono::steady_clock;
+  using Plan = std::optional<EndForecast::Plan>;
   enum class Outcome { kNone, kArrived, kClosed, kLeft };
 
   // What can be told without waiting; sets `sequence` to the other end's.
   Outcome look(Awaited awaited, uint32_t& sequence) const;
   Outcome spin(Awaited awaited, Clock::time_point end, uint32_t& sequence);
+  // Spins as planned.
+  Outcome spinAtEnd(Awaited awaited, const EndForecast::Plan& plan, base::Deadline deadline,
+                    uint32_t& sequence);
   // kNone: the deadline has passed.
-  Outcome sleep(Awaited awaited, Clock::time_point begin, base::Deadline deadline,
+  Outcome sleep(Awaited awaited, Clock::time_point begin, Plan plan, base::Deadline deadline,
                 uint32_t& sequence);
+  // When the other end rang, if it was after `begin`.
+  std::optional<Clock::time_point> rungSince(Clock::time_point begin) const;
   bool isAnnounced(Awaited awaited) const;
   void learn(bool hasSpun, bool hasSlept, Clock::duration waited);
 
@@ -100,9 +114,11 @@ class MailboxEnd {
   const Naps naps_;
   std::atomic<bool> isClosed_ = false;
   Clock::duration patience_;  // how long the next wait spins
+  EndForecast forecast_;      // of waits for a certain number
   uint64_t spins_ = 0;
   uint64_t sleeps_ = 0;
   uint64_t announced_ = 0;
+  uint64_t expected_ = 0;
 };
 
 }  // namespace hearth::ipc

@@ -26,8 +26,10 @@ struct MailboxSide {
   std::array<std::atomic<uint64_t>, 4> words{};
   std::atomic<uint32_t> received = 0;   // the last number that it has taken from the other end
   std::atomic<uint32_t> announced = 0;  // the number of a request that is answered soon
+  // When it rang last, in nanoseconds of CLOCK_MONOTONIC; 0: not told. The first builds lack it.
+  std::atomic<uint64_t> rungAt = 0;
 };
-static_assert(sizeof(MailboxSide) == 56);
+static_assert(sizeof(MailboxSide) == 64);
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 

@@ -31,8 +31,10 @@ class MailboxServer {
   // again; kDeadObject when the mailbox is or gets closed at either end, or the client is dead.
   Result<MailboxWords> receive(base::Deadline deadline = {});
 
-  // Answers the request that was received last.
-  void answer(const MailboxWords& words) { end_.ring(sequence_, words); }
+  // Answers the request that was received last. `mayWaitAwake`: a processor is left for the client.
+  void answer(const MailboxWords& words, bool mayWaitAwake = false) {
+    end_.ring(sequence_, words, mayWaitAwake);
+  }
 
   // Tells the client that the answer to the request that was received last comes soon.
   void announce() { end_.announce(sequence_); }

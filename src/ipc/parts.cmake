@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the transport and the driver host are made of, and clients use too.
 hearth_library(hearth_ipc_parts
-  SOURCES early_bell.cc fair_share.cc host_pulse.cc mailbox_client.cc mailbox_end.cc mailbox_page.cc mailbox_server.cc
-          patience.cc
+  SOURCES early_bell.cc end_forecast.cc expected_time.cc fair_share.cc host_pulse.cc idle_processor.cc
+          mailbox_client.cc mailbox_end.cc mailbox_page.cc mailbox_server.cc patience.cc
   DEPS hearth_base)
 
 hearth_test(ipc_parts_test
-  SOURCES early_bell_test.cc fair_share_test.cc mailbox_test.cc
+  SOURCES early_bell_test.cc end_forecast_test.cc expected_time_test.cc fair_share_test.cc
+          idle_processor_test.cc mailbox_spin_test.cc mailbox_test.cc
   DEPS hearth_ipc_parts)
 hearth_fuzzer(mailbox_fuzz SOURCES mailbox_fuzz.cc DEPS hearth_ipc_parts)
 

@@ -34,12 +34,14 @@ void ServedMailbox::serve() {
     const auto request = server_.receive();
     if (!request) return;
     ExecutionAnswer answer;
+    bool hasRoom = false;
     {
       const Counted counted(computing_, threads);
-      if (mayTell()) server_.leaveClient();
+      hasRoom = hasProcessor();
+      if (hasRoom && bell_.isRight()) server_.leaveClient();
       answer = execution_->computeInMailbox(deadlineOf(*request));
     }
-    server_.answer(answer.words());
+    server_.answer(answer.words(), hasRoom);
     bell_.end(std::chrono::nanoseconds(static_cast<int64_t>(answer.timing.inDriver)),
               bell_.wasReached() ? EarlyBell::Clock::now() : EarlyBell::Clock::time_point());
   }
@@ -48,12 +50,12 @@ void ServedMailbox::serve() {
 void ServedMailbox::begins(size_t step, size_t steps) {
   told_.begins(step, steps);
   if (!bell_.isAt(step, steps) || !bell_.reach(EarlyBell::Clock::now())) return;
-  if (mayTell()) server_.announce();
+  if (bell_.isRight() && hasProcessor()) server_.announce();
 }
 
-bool ServedMailbox::mayTell() const {
+bool ServedMailbox::hasProcessor() const {
   // Where no processor is left, the client would take time from those that compute.
-  return bell_.isRight() && computing_.load(std::memory_order_relaxed) < processors_;
+  return computing_.load(std::memory_order_relaxed) < processors_;
 }
 
 }  // namespace hearth::ipc

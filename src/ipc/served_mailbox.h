@@ -14,8 +14,8 @@
 namespace hearth::ipc {
 
 // The host's end of an execution's mailbox: computes each time that the client rings. Tells the
-// client when the answer is near, if a processor is left on which it can wait for it awake. close()
-// is thread-safe.
+// client when the answer is near, and when answers were given, if a processor is left on which it
+// can wait for them awake. close() is thread-safe.
 class ServedMailbox final : private hal::Progress {
  public:
   // `computing` counts the threads that compute for any mailbox of this host. `told` is told of the
@@ -35,8 +35,8 @@ class ServedMailbox final : private hal::Progress {
 
  private:
   void begins(size_t step, size_t steps) override;
-  // Whether it is known when, and there is a processor for the client.
-  bool mayTell() const;
+  // Whether there is a processor on which the client can wait awake.
+  bool hasProcessor() const;
 
   MailboxServer server_;
   const std::shared_ptr<ServedExecution> execution_;
