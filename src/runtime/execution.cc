@@ -387,8 +387,9 @@ std::shared_ptr<Event> Execution::scheduleFenced(
 
 Status Execution::resetState() {
   HEARTH_ASSIGN(const Claim claimed, claim());
-  states_.reset();
-  return {};
+  if (states_.isOnDevice())
+    for (auto& bound : bound_) bound.reset();
+  return states_.reset();
 }
 
 Result<graph::Dimensions> Execution::outputShape(size_t index) const {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
+#include "hal/device.h"
 #include "memory/pool.h"
 #include "runtime/compilation.h"
 
@@ -13,10 +17,14 @@ namespace hearth::runtime {
 
 // Double buffer for the state tensors of one execution. A run reads the current side and writes the
 // other, which becomes current only if the run succeeds. Used by one thread at a time.
+//
+// A state that one device reads and writes lies in the memory of that device, if it has memory for
+// it and the client named the devices. Other devices, which run what fails on those that the
+// runtime has chosen, could not read it there.
 class StateBuffers {
  public:
   // Starts at the initial values. Takes no memory if the compilation has no state. The compilation
-  // must outlive the buffers.
+  // must outlive the buffers. Errors as reset(), and of memory that is not there.
   static Result<StateBuffers> create(const Compilation& compilation);
 
   // The side that the next run reads: 0 or 1.
@@ -24,20 +32,46 @@ class StateBuffers {
   void flip() {
     if (!slots_.empty()) current_ ^= 1;
   }
-  void reset();
+  // Whether a state lies in the memory of a device.
+  bool isOnDevice() const {
+    return std::ranges::any_of(slots_, [](const Slot& slot) { return slot.onDevice.has_value(); });
+  }
+  // Back to the initial values. A state that was lost with its device gets new memory; requests
+  // that were bound before are then of no use. Errors of hal::Device::allocate() and
+  // hal::Buffer::copyFrom().
+  Status reset();
 
   // Sets the state arguments of a run that reads `side`. The request's lists must have their final
   // sizes.
   void bind(unsigned side, hal::Request* request) const;
 
  private:
+  // A state in the memory of a device.
+  struct OnDevice {
+    std::shared_ptr<hal::Device> device;
+    hal::BufferDescription description;
+    std::vector<hal::BufferRole> roles;
+    std::array<std::unique_ptr<hal::Buffer>, 2> sides;
+
+    Status allocate();
+    Status write(const memory::PoolRef& value) const {
+      return sides[0]->copyFrom(value, description.dimensions);
+    }
+  };
   struct Slot {
     uint32_t input;
     uint32_t output;
-    uint64_t offset;
     uint64_t length;
     const std::vector<uint8_t>* initialValue;  // of the compilation, which outlives this
+    std::optional<OnDevice> onDevice;
+    uint64_t offset = 0;  // in the pools of sides_, of a state that is not on a device
   };
+
+  // None where no single device has memory for the state.
+  static std::optional<OnDevice> placeOnDevice(const Compilation& compilation,
+                                               const graph::StatePair& state);
+  // Writes the value with which a state begins to memory of its size.
+  static void writeInitialValue(const Slot& slot, uint8_t* to);
 
   std::vector<Slot> slots_;
   std::array<memory::PoolRef, 2> sides_;
