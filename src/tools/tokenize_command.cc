@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "llm/model_file.h"
+#include "llm/tokenizer_tables.h"
 #include "tools/language_commands.h"
+#include "tools/language_session.h"
 #include "tools/media/file.h"
 #include "tools/text_argument.h"
 #include "tools/text_table.h"
@@ -13,12 +15,13 @@ namespace hearth::tools {
 namespace {
 
 Outcome<llm::Tokenizer> tokenizerOf(const std::string& path) {
+  const auto tables = llm::TokenizerTables::of(compileOptions(StoreFlags(), 0));
   const std::string extension = extensionOf(path);
   if (extension == "json" || extension == "model") {
-    HEARTH_ASSIGN(llm::Tokenizer tokenizer, llm::readTokenizerFile(path));
+    HEARTH_ASSIGN(llm::Tokenizer tokenizer, llm::readTokenizerFile(path, tables));
     return tokenizer;
   }
-  HEARTH_ASSIGN(llm::ModelFile file, llm::readModelFile(path, ""));
+  HEARTH_ASSIGN(llm::ModelFile file, llm::readModelFile(path, "", tables));
   if (!file.tokenizer)
     return std::unexpected(Failure(kExitFailure, base::formatText("{} has no tokenizer.", path)));
   return std::move(*file.tokenizer);

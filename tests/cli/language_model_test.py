@@ -66,6 +66,19 @@ class LanguageModelTest(DataTest):
             found = self.json("tokenize", self.model, f"@{self.folder / 'text'}", "--special-tokens")
             self.assertEqual(found["tokens"], expected["ids"])
 
+    def testTheTableOfATokenizerIsKeptForOtherStarts(self):
+        environment = {**os.environ, "HEARTH_STORE": str(self.folder / "store")}
+        first = self.json("tokenize", self.model, "Hello, world", env=environment)
+        [table] = (self.folder / "store" / "tables").iterdir()
+        whole = table.read_bytes()
+        # One that is damaged is found to be so, and made again.
+        table.chmod(0o600)
+        middle = len(whole) // 2
+        table.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1:])
+        again = self.json("tokenize", self.model, "Hello, world", env=environment)
+        self.assertEqual(first, again)
+        self.assertEqual([path.read_bytes() for path in table.parent.iterdir()], [whole])
+
     def testInspectShowsWhatTheFileSays(self):
         shown = self.json("inspect", self.model)["language_model"]
         self.assertEqual((shown["tokenizer"], shown["vocabulary"]), ("byte pairs", 49152))
