@@ -15,7 +15,7 @@ LAUNCHER = ("tools/dev/emulate.sh",)
 PROCESSORS = ("cortex-a53", "cortex-a76", "neoverse-v1")
 
 # Programs whose cases run kernels are run as each processor, the others as the first.
-OF_KERNELS = ("int4_tile_test", "private_xnnpack_test")
+OF_KERNELS = ("golden_test", "int4_tile_test", "private_xnnpack_test")
 OTHERS = ("base_test", "cache_test", "graph_test", "memory_test", "threads_test")
 # What the tests in Python need: tests/arm64/*_test.py, which start qemu-user themselves.
 COMMAND = "hearth_tool"
@@ -26,12 +26,15 @@ PARTS = {"cache_test": "*Crash*:Bundle*:ContentTags*:IdentityTable*"}
 
 # Cases that run with --arch arm64 --all only, by program: a GoogleTest pattern and the reason.
 SLOW = {
+    "golden_test": {"*": "emulated golden models take minutes"},
     "private_xnnpack_test": {
         "*FloatConvolution*": "emulated products of floating-point numbers take minutes",
     },
 }
 # The same of files in tests/arm64.
 SLOW_FILES = {
+    "all_vectors_test.py": "emulated runs of all vectors take minutes",
+    "compatibility_test.py": "emulated starts of 60 models take minutes",
     "stored_models_test.py": "emulated starts of larger models take minutes",
 }
 

@@ -48,10 +48,10 @@ class BoardTest(DataTest):
         """The JSON object that the command for this machine prints."""
         return self.json(*arguments, env=self.environment)
 
-    def board(self, processor, *arguments, **variables):
+    def board(self, processor, *arguments, timeout=300, **variables):
         """The JSON object that the command for boards prints as a processor."""
         run = subprocess.run([QEMU, "-cpu", processor, BOARD_HEARTH, *map(str, arguments), "--json"],
-                             capture_output=True, text=True, timeout=300, check=False,
+                             capture_output=True, text=True, timeout=timeout, check=False,
                              env={**self.environment, **variables})
         self.assertEqual((run.returncode, run.stderr), (0, ""), f"{processor}: {arguments}")
         return json.loads(run.stdout)
