@@ -411,6 +411,22 @@ TEST_F(RuntimeTest, KeepsAndResetsState) {
   EXPECT_EQ(run->statistics().runs, 7u);
 }
 
+// A request that is set as a whole has the client's arguments alone.
+TEST_F(RuntimeTest, AWholeRequestIsCompletedWithTheStates) {
+  std::array<int32_t, 2> x = {1, 2};
+  std::array<int32_t, 2> y = {};
+  const auto run = execution();
+  const auto claim = run->claim();
+  ASSERT_TRUE(claim) << claim.error().toString();
+  run->setRequest(*claim, {{argument(x)}, {argument(y)}});
+  for (int i = 0; i < 3; ++i) {
+    const hal::ExecutionResult result = run->run(*claim, {});
+    ASSERT_TRUE(result.status) << result.status.error().toString();
+    EXPECT_EQ(y[0], 11 + i);
+    EXPECT_EQ(y[1], 12 + i);
+  }
+}
+
 TEST_F(RuntimeTest, ExecutionsHaveStatesOfTheirOwn) {
   const auto compilation = compile();
   std::array<int32_t, 2> x = {};
