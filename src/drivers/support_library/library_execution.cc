@@ -47,6 +47,12 @@ Result<std::unique_ptr<LibraryExecution>> LibraryExecution::make(
   return made;
 }
 
+LibraryExecution::~LibraryExecution() {
+  thread_.stop();
+  // The library writes to the arguments until then.
+  if (event_) static_cast<void>(event_->wait());
+}
+
 Status LibraryExecution::setArguments(const hal::Request& request) {
   ANeuralNetworksExecution* const execution = execution_.get();
   HEARTH_TRY(asStatus(functions().ANeuralNetworksExecution_setReusable(execution, true),
@@ -159,8 +165,57 @@ hal::ExecutionResult LibraryExecution::compute(const base::Deadline& deadline) {
   }
   result.status = setTimeout(deadline);
   if (!result.status) return result;
-  result.status = asStatus(functions().ANeuralNetworksExecution_compute(execution_.get()),
-                           "ANeuralNetworksExecution_compute");
+  return ended(asStatus(functions().ANeuralNetworksExecution_compute(execution_.get()),
+                        "ANeuralNetworksExecution_compute"));
+}
+
+Result<base::Descriptor> LibraryExecution::startFenced(std::vector<base::Descriptor> fences,
+                                                       const base::Deadline& deadline) {
+  if (event_ || isOnThread_)
+    return fail(ErrorCode::kBadState, "A fenced execution has been started and not finished.");
+  if (!hasEvents(functions()))
+    return fail(ErrorCode::kUnsupported, "The support library has no fenced executions.");
+  if (deadline.hasPassed())
+    return fail(ErrorCode::kMissedDeadlineTransient, "The deadline has passed.");
+  hal::FencedThread::Compute compute = [this](const base::Deadline& limit) {
+    return this->compute(limit);
+  };
+  if (std::ranges::all_of(fences, isSyncFile)) {
+    HEARTH_TRY(setTimeout(deadline));
+    HEARTH_ASSIGN(event_, LibraryEvent::start(functions(), execution_.get(), fences));
+    // What is copied afterwards has to be there when the fence is readable.
+    if (copies_.empty())
+      if (base::Descriptor fence = event_->fence(); fence.valid()) return fence;
+    fences.clear();
+    compute = [this](const base::Deadline&) {
+      return ended(event_->wait());
+    };
+  }
+  auto fence = thread_.start(std::move(fences), deadline, std::move(compute));
+  isOnThread_ = fence.has_value();
+  if (!fence && event_) {
+    static_cast<void>(event_->wait());
+    event_.reset();
+  }
+  return fence;
+}
+
+hal::ExecutionResult LibraryExecution::finishFenced() {
+  hal::ExecutionResult result;
+  if (isOnThread_)
+    result = thread_.finish();
+  else if (event_)
+    result = ended(event_->wait());
+  else
+    result.status = fail(ErrorCode::kBadState, "No fenced execution has been started.");
+  isOnThread_ = false;
+  event_.reset();
+  return result;
+}
+
+hal::ExecutionResult LibraryExecution::ended(Status status) {
+  hal::ExecutionResult result;
+  result.status = std::move(status);
   // NNAPI has no code for an input that a computation misses.
   if (!result.status && result.status.error().code() == ErrorCode::kOpFailed && omitsAnInput())
     result.status = fail(ErrorCode::kBadData, "{} The request omits an input.",

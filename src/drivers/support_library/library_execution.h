@@ -3,10 +3,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "drivers/support_library/library_event.h"
 #include "drivers/support_library/library_prepared_model.h"
 #include "hal/device.h"
+#include "hal/fenced_thread.h"
 #include "hal/request_check.h"
 
 namespace hearth::drivers::support_library {
@@ -14,6 +17,10 @@ namespace hearth::drivers::support_library {
 // An execution of a support library, which it repeats with the same arguments. Arguments in pools
 // are given to it as descriptors, others by their address. An output that shares memory with an
 // input is computed beside it and copied, as NNAPI promises nothing of such arguments.
+//
+// The library itself waits for fences that are sync files of the kernel. NNAPI has no function that
+// gives up a computation, so it never gets other ones, which may never be signalled: a thread waits
+// for those.
 class LibraryExecution final : public hal::Execution {
  public:
   // `bound` is what hal::checkRequest() makes of the request, in which what lies in `memories` has
@@ -22,7 +29,12 @@ class LibraryExecution final : public hal::Execution {
       std::shared_ptr<const LibraryPreparedModel> prepared, const hal::Request& request,
       hal::BoundRequest bound, DeviceArguments memories);
 
+  ~LibraryExecution() override;
+
   hal::ExecutionResult compute(const base::Deadline& deadline) override;
+  Result<base::Descriptor> startFenced(std::vector<base::Descriptor> fences,
+                                       const base::Deadline& deadline) override;
+  hal::ExecutionResult finishFenced() override;
 
  private:
   struct Copy {
@@ -47,6 +59,8 @@ class LibraryExecution final : public hal::Execution {
   bool omitsAnInput() const;
   bool overlapsAnInput(const ops::RunArgument& output) const;
   Status setTimeout(const base::Deadline& deadline);
+  // The result of a computation that ended with this status.
+  hal::ExecutionResult ended(Status status);
   Result<hal::OutputShape> outputShape(size_t index) const;
   // The shapes of all outputs after a computation that ended with this status.
   Result<hal::OutputShapes> outputShapes(const Status& computed);
@@ -62,7 +76,10 @@ class LibraryExecution final : public hal::Execution {
   const Handle<ANeuralNetworksExecution> execution_;
   bool isMeasured_ = false;
   bool hasTimeout_ = false;
-  hal::OutputShapes knownShapes_;  // where the model and the request determine all of them
+  hal::OutputShapes knownShapes_;      // where the model and the request determine all of them
+  std::optional<LibraryEvent> event_;  // of what startFenced() has given to the library
+  bool isOnThread_ = false;            // whether thread_ has what startFenced() has started
+  hal::FencedThread thread_;
 };
 
 }  // namespace hearth::drivers::support_library

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/support_library/library_event.h"
 #include "drivers/support_library/library_memory.h"
 #include "drivers/support_library/library_model.h"
 #include "drivers/support_library/support_library.h"
@@ -41,6 +42,7 @@ class LibraryPreparedModel final : public hal::PreparedModel,
 
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
   hal::StartReport startReport() const override;
+  bool hasFences() const override { return hasEvents(model_->library().functions()); }
 
   const LibraryModel& model() const { return *model_; }
   ANeuralNetworksCompilation* compilation() const { return compilation_.get(); }
