@@ -27,14 +27,24 @@ constexpr const char* kQuestion =
 // Frees errors, and holds the last one's sentence.
 class Errors {
  public:
-  hearth_error** out() { return &error_; }
+  Errors() = default;
+  ~Errors() { clear(); }
+  Errors(const Errors&) = delete;
+  Errors& operator=(const Errors&) = delete;
+
+  hearth_error** out() {
+    clear();
+    return &error_;
+  }
   std::string sentence() {
     std::string text = error_ == nullptr ? "" : hearth_error_message(error_);
-    hearth_error_free(std::exchange(error_, nullptr));
+    clear();
     return text;
   }
 
  private:
+  void clear() { hearth_error_free(std::exchange(error_, nullptr)); }
+
   hearth_error* error_ = nullptr;
 };
 
