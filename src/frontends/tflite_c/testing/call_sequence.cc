@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "frontends/tflite_c/declarations.h"
@@ -230,6 +231,22 @@ class Sequence {
   void count(TfLiteStatus status) { succeeded_ += status == kTfLiteOk; }
   void countMade(const void* made) { succeeded_ += made != nullptr; }
 
+  static bool hasLargeTensor(const TfLiteInterpreter* interpreter) {
+    constexpr double kMostElements = 1 << 20;
+    constexpr int kTensors = 64;
+    for (int i = 0; interpreter != nullptr && i < kTensors; ++i)
+      for (const TfLiteTensor* const tensor : std::initializer_list<const TfLiteTensor*>{
+               TfLiteInterpreterGetTensor(interpreter, i),
+               TfLiteInterpreterGetInputTensor(interpreter, i),
+               TfLiteInterpreterGetOutputTensor(interpreter, i)}) {
+        double elements = 1;
+        const int32_t rank = tensor == nullptr ? 0 : TfLiteTensorNumDims(tensor);
+        for (int32_t k = 0; k < rank; ++k) elements *= std::max(TfLiteTensorDim(tensor, k), 1);
+        if (elements > kMostElements) return true;
+      }
+    return false;
+  }
+
   TfLiteTensor* someTensor() {
     const TfLiteInterpreter* const interpreter = interpreters_[object()];
     switch (byte() % 4) {
@@ -346,6 +363,9 @@ class Sequence {
                           ? TfLiteInterpreterCreateWithSelectedOps(model, options_[object()])
                           : TfLiteInterpreterCreate(model, options_[object()]);
         countMade(interpreter);
+        // A model whose bytes were changed may have any shapes; see dims().
+        if (hasLargeTensor(interpreter))
+          TfLiteInterpreterDelete(std::exchange(interpreter, nullptr));
       }
     }
   }
