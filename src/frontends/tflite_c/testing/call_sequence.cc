@@ -425,10 +425,12 @@ class Sequence {
         for (int32_t i = -1; i <= TfLiteTensorNumDims(tensor); ++i) TfLiteTensorDim(tensor, i);
         break;
       case 5:
-        // Programs write to inputs through the pointer, but not to constants.
+        // Programs write to inputs through the pointer, but not to constants. Memory of the program
+        // is compared with the tensor's size when tensors are allocated, and may be too small until
+        // then.
         if (tensor != nullptr && tensor->data != nullptr &&
             tensor->allocation_type != kTfLiteMmapRo)
-          std::fill_n(static_cast<uint8_t*>(tensor->data), tensor->bytes, byte());
+          std::fill_n(static_cast<uint8_t*>(tensor->data), size, byte());
         break;
       case 6: {
         int32_t rank = 0;
