@@ -134,6 +134,9 @@ struct StartReport {
   // Of a model with unknown dimensions: shapes of its inputs that are prepared; 0 for other models.
   uint32_t shapes = 0;
   std::vector<std::string> routedAround;  // kernel families avoided on this CPU
+  // Operations that run on a slow kernel for want of a fast one, a sentence without its full stop
+  // for each: which one and why. Those on few bytes are left out; a driver names 100 at most.
+  std::vector<std::string> slowOperations;
   TuningReport tuning;
   // Why the client's cache files were not written; empty when they were, or there were none.
   std::string cacheProblem;

@@ -233,6 +233,7 @@ Result<hal::StartReport> readReport(schema::StartReport::Reader from) {
   report.hashedBytes = from.getHashedBytes();
   report.activationBytes = from.getActivationBytes();
   report.routedAround = readTexts(from.getRoutedAround());
+  report.slowOperations = readTexts(from.getSlowOperations());
   report.tuning = {static_cast<hal::TuningReport::State>(from.getTuningState()),
                    from.getTuningExecutions(), from.getChangedNodes(), from.getQuickTime(),
                    from.getChosenTime()};

@@ -253,6 +253,7 @@ void writeReport(const hal::StartReport& report, schema::StartReport::Builder to
   to.setHashedBytes(report.hashedBytes);
   to.setActivationBytes(report.activationBytes);
   writeTexts(report.routedAround, to.initRoutedAround(sizeOf(report.routedAround)));
+  writeTexts(report.slowOperations, to.initSlowOperations(sizeOf(report.slowOperations)));
   to.setTuningState(static_cast<uint8_t>(report.tuning.state));
   to.setTuningExecutions(report.tuning.executions);
   to.setChangedNodes(report.tuning.changedNodes);

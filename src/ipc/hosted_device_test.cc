@@ -146,6 +146,7 @@ TEST_P(HostedDeviceTest, CarriesOptionsFilesAndReports) {
   EXPECT_EQ(report.state, hal::StartReport::State::kWarm);
   EXPECT_EQ(report.packedBytes.at("ADD"), 5u);
   EXPECT_THAT(report.routedAround, ElementsAre("avx"));
+  EXPECT_THAT(report.slowOperations, ElementsAre("ADD 0 (TENSOR_FLOAT16): it is a test"));
   EXPECT_EQ(report.tuning.state, hal::TuningReport::State::kMeasured);
   EXPECT_EQ(report.tuning.quickTime, 11u);
   EXPECT_EQ(report.cacheProblem, "No file was written.");

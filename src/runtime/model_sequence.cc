@@ -80,6 +80,8 @@ class ModelSequence final : public hal::PreparedModel,
       sum.shapes = std::max(sum.shapes, report.shapes);
       sum.routedAround.insert(sum.routedAround.end(), report.routedAround.begin(),
                               report.routedAround.end());
+      sum.slowOperations.insert(sum.slowOperations.end(), report.slowOperations.begin(),
+                                report.slowOperations.end());
     }
     return sum;
   }

@@ -78,6 +78,7 @@ Json start(const StartRecord& record) {
   json["activation_bytes"] = report.activationBytes;
   json["shapes"] = report.shapes;
   json["routed_around"] = report.routedAround;
+  json["slow_operations"] = report.slowOperations;
   json["tuning"] = tuning(report.tuning);
   json["cache"] = record.cache;
   return json;

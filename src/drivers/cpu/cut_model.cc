@@ -33,6 +33,9 @@ void add(const hal::StartReport& part, bool isStateTelling, bool* hasState, hal:
   sum->shapes = std::max(sum->shapes, part.shapes);
   for (const std::string& family : part.routedAround)
     if (!std::ranges::contains(sum->routedAround, family)) sum->routedAround.push_back(family);
+  for (const std::string& operation : part.slowOperations)
+    if (!std::ranges::contains(sum->slowOperations, operation))
+      sum->slowOperations.push_back(operation);
   if (part.tuning.state != hal::TuningReport::State::kOff) sum->tuning = part.tuning;
 }
 

@@ -32,6 +32,9 @@ namespace {
 
 constexpr char kChoicesFact[] = "hearth-cpu kernels";
 
+// How many slow operations a start report names; `hearth inspect` names all.
+constexpr size_t kMostReported = 100;
+
 // Preparations that pack take turns: each uses all processors, and each finds what the ones before
 // have packed, as when signatures of a language model are compiled at the same time.
 class PackingTurn {
@@ -242,11 +245,14 @@ Result<CpuPreparedModel::NewPlan> CpuPreparedModel::makePlan(const hal::PrepareO
     }
   }
   planned->plan = builder.takePlan();
-  warnOfSlowOperations(slowOperations(*model_, planned->plan));
+  std::vector<std::string> slow = slowOperations(*model_, planned->plan);
+  warnOfSlowOperations(slow);
+  if (slow.size() > kMostReported) slow.resize(kMostReported);
   HEARTH_TRY(planArena(&planned->plan, options.maxActivationBytes));
   std::shared_ptr<const KernelChoices> choices = recalledChoices(planned->plan);
   const std::lock_guard lock(mutex_);
   report_.activationBytes = planned->plan.arenaBytes;
+  report_.slowOperations = std::move(slow);
   if (builder.asksForTraits()) report_.routedAround = selfTest()->routedAround;
   return NewPlan{std::move(planned), std::move(choices)};
 }
@@ -473,6 +479,7 @@ hal::StartReport CpuPreparedModel::besideReport(hal::StartReport report) const {
   const std::lock_guard lock(mutex_);
   report.activationBytes = report_.activationBytes;
   report.routedAround = report_.routedAround;
+  report.slowOperations = report_.slowOperations;
   report.tuning = report_.tuning;
   return report;
 }

@@ -202,6 +202,7 @@ struct StartReport {
   chosenTime @14 :UInt64;
   cacheProblem @15 :Text;
   shapes @16 :UInt32;
+  slowOperations @17 :List(Text);
 }
 
 struct Argument {

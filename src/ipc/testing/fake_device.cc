@@ -104,6 +104,7 @@ class FakeModel final : public hal::PreparedModel {
     report.state = hal::StartReport::State::kWarm;
     report.packedBytes["ADD"] = 5;
     report.routedAround = {"avx"};
+    report.slowOperations = {"ADD 0 (TENSOR_FLOAT16): it is a test"};
     report.tuning = {hal::TuningReport::State::kMeasured, 7, 1, 11, 10};
     report.cacheProblem = "No file was written.";
     report.shapes = 3;

@@ -238,6 +238,7 @@ void writeReplies(const Folder& folder) {
                  report.reason = "It is cold.";
                  report.packedBytes = {{"ADD", 5}};
                  report.routedAround = {"avx"};
+                 report.slowOperations = {"ADD 0 (TENSOR_FLOAT16): it is a test"};
                  writeReport(report, reply.initReport());
                }));
   folder.write("result.reply", replyOf([](auto reply) {

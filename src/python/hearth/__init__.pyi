@@ -55,6 +55,7 @@ class StartReport(TypedDict):
     activation_bytes: int
     shapes: int
     routed_around: list[str]
+    slow_operations: list[str]
     tuning: Tuning
     cache: str
 

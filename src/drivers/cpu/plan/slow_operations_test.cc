@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/log_sink.h"
+#include "drivers/cpu/cpu_device.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/testing/compared_models.h"
 
@@ -75,6 +76,32 @@ TEST(SlowOperationsTest, TheLogWarnsOfEachOnce) {
   EXPECT_EQ(text, "");
   base::setLogSink(nullptr);
   base::setLogLevelFromEnvironment();
+}
+
+// Beside another start of the same model, too.
+TEST(SlowOperationsTest, StartReportsNameThem) {
+  const auto device = createCpuDevice();
+  const auto model = std::make_shared<const graph::Model>(twoSums(OperandType::kTensorFloat16));
+  const auto prepared = device->prepareModel(model, {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  const auto slow = ElementsAre(testing::HasSubstr("ADD 0 (TENSOR_FLOAT16 and TENSOR_FLOAT16): "));
+  EXPECT_THAT((*prepared)->startReport().slowOperations, slow);
+  const auto again = device->prepareModel(model, {}, {});
+  ASSERT_TRUE(again) << again.error().toString();
+  EXPECT_THAT((*again)->startReport().slowOperations, slow);
+}
+
+TEST(SlowOperationsTest, StartReportsNameAHundredAtMost) {
+  ModelBuilder builder;
+  const uint32_t in = builder.input(OperandType::kTensorFloat16, {3000});
+  for (int i = 0; i < 120; ++i)
+    builder.operation(OperationType::kAdd, {in, in, builder.scalar(0)},
+                      {builder.output(OperandType::kTensorFloat16, {3000})});
+  EXPECT_EQ(slowOf(builder.model()).size(), 120u);
+  const auto prepared = createCpuDevice()->prepareModel(
+      std::make_shared<const graph::Model>(builder.model()), {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  EXPECT_EQ((*prepared)->startReport().slowOperations.size(), 100u);
 }
 
 // A model with one operation of `in`, and why its kernel is slow.
