@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/passed_variables.h"
+
 namespace hearth::base {
 namespace {
 
@@ -182,6 +184,14 @@ Result<uint64_t> parseBytes(std::string_view name, std::string_view text) {
   if (error == std::errc::result_out_of_range || value > (UINT64_MAX >> shift))
     return fail(ErrorCode::kBadData, "{} is {}, more than 64 bits hold.", name, text);
   return value << shift;
+}
+
+std::vector<std::string> passedVariables(std::span<const std::string> names) {
+  std::vector<std::string> passed;
+  if (isSecureProcess()) return passed;
+  for (const std::string& name : names)
+    if (const char* const value = std::getenv(name.c_str())) passed.push_back(name + "=" + value);
+  return passed;
 }
 
 }  // namespace hearth::base

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/passed_variables.h"
+
 namespace hearth::base {
 namespace {
 
@@ -89,6 +91,19 @@ TEST_F(EnvTest, ASetUidProcessIgnoresTheEnvironment) {
     const char* const name = environmentVariables()[i].name;
     before[i].empty() ? unsetenv(name) : setenv(name, before[i].c_str(), 1);
   }
+}
+
+TEST_F(EnvTest, VariablesOfOthersArePassedOn) {
+  const std::vector<std::string> names = {"VK_DRIVER_FILES", "HEARTH_TEST_UNSET",
+                                          "HEARTH_TEST_EMPTY"};
+  setenv("VK_DRIVER_FILES", "/a.json:/b.json", 1);
+  setenv("HEARTH_TEST_EMPTY", "", 1);
+  EXPECT_EQ(passedVariables(names),
+            (std::vector<std::string>{"VK_DRIVER_FILES=/a.json:/b.json", "HEARTH_TEST_EMPTY="}));
+  internal::secureProcess = 1;
+  EXPECT_TRUE(passedVariables(names).empty());
+  unsetenv("VK_DRIVER_FILES");
+  unsetenv("HEARTH_TEST_EMPTY");
 }
 
 TEST_F(EnvTest, AFolderIsAnAbsolutePath) {

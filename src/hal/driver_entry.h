@@ -19,8 +19,8 @@ inline constexpr char kSupportLibrarySymbol[] = "ANeuralNetworks_getSLDriverImpl
 // The type of `hearth_driver_create`. Makes the library's device, which the caller owns and
 // deletes; the library stays loaded for the rest of the process. `apiVersion` is the caller's
 // kApiVersion. On failure returns null and writes the reason, a sentence that ends with a zero
-// byte, into `message` of `messageSize` bytes. Must not throw. Called once in each process, from
-// any thread.
+// byte, into `message` of `messageSize` bytes. Must not throw. Called from any thread, and in each
+// process once, or again where it has made no device.
 using DriverCreateFunction = Device* (*)(uint32_t apiVersion, char* message, size_t messageSize);
 
 // For hearth_driver_create: whether the library is built for this version of the interface.

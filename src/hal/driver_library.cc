@@ -20,17 +20,34 @@ std::string lastLoaderError() {
   return text != nullptr ? text : "the loader says nothing";
 }
 
-// Whether the library and the nodes of its devices are there.
-bool isInstalled(const DriverManifest& manifest) {
-  const auto exists = [](const std::string& path) {
-    return ::access(path.c_str(), F_OK) == 0;
-  };
-  const std::string& library = manifest.delegate ? manifest.delegate->library : manifest.library;
-  return (library.empty() || exists(library)) &&
-         std::ranges::all_of(manifest.needs.devices, exists);
+}  // namespace
+
+bool mayBeLeftOut(const DriverManifest& manifest) {
+  if (!manifest.isOptional) return false;
+  const auto variables = base::environmentVariables();
+  const auto asking = std::ranges::find(variables, manifest.askedForBy, &base::EnvVariable::name);
+  return asking == variables.end() || base::envString(asking->id) == asking->standard;
 }
 
-}  // namespace
+std::optional<std::string> whatIsMissing(const DriverManifest& manifest) {
+  const auto isMissing = [](const std::string& path) {
+    return ::access(path.c_str(), F_OK) != 0;
+  };
+  const std::string& library = manifest.delegate ? manifest.delegate->library : manifest.library;
+  if (!library.empty() && isMissing(library))
+    return base::formatText("The library {} is not installed.", library);
+  const std::vector<std::string>& all = manifest.needs.devices;
+  if (const auto lacking = std::ranges::find_if(all, isMissing); lacking != all.end())
+    return base::formatText("There is no {}.", *lacking);
+  const std::vector<std::string>& some = manifest.needs.ifPresent.devices;
+  const auto isPresent = [](const std::string& path) {
+    return !presentPaths(path).empty();
+  };
+  if (some.empty() || std::ranges::any_of(some, isPresent)) return std::nullopt;
+  std::string names = some.front();
+  for (size_t i = 1; i < some.size(); ++i) names += (i + 1 < some.size() ? ", " : " or ") + some[i];
+  return base::formatText("There is no {}.", names);
+}
 
 Result<std::shared_ptr<Device>> loadDriverLibrary(const std::string& path) {
   // The linker would look up a name without a slash in its own search path.
@@ -80,7 +97,8 @@ Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {
 
 DiscoveredDrivers discoverDrivers(std::string_view searchPath,
                                   const std::vector<std::string>& takenNames,
-                                  const DeviceMaker& make) {
+                                  const DeviceMaker& make,
+                                  const std::vector<std::string>& wantedNames) {
   DiscoveredDrivers found;
   std::vector<std::string> names = takenNames;
   for (const std::string& path : findDriverManifests(searchPath, &found.problems)) {
@@ -89,13 +107,23 @@ DiscoveredDrivers discoverDrivers(std::string_view searchPath,
       found.problems.push_back(manifest.error().toString());
       continue;
     }
-    if (manifest->isOptional && !isInstalled(*manifest)) continue;
+    const bool isOptional =
+        mayBeLeftOut(*manifest) && !std::ranges::contains(wantedNames, manifest->name);
+    if (isOptional)
+      if (auto reason = whatIsMissing(*manifest)) {
+        found.leftOut.push_back({manifest->name, *std::move(reason)});
+        continue;
+      }
     if (std::find(names.begin(), names.end(), manifest->name) != names.end()) {
       found.problems.push_back(base::formatText(
           "The manifest {} names the device {}, which exists.", path, manifest->name));
       continue;
     }
     auto device = make(*manifest);
+    if (!device && isOptional && device.error().code() == ErrorCode::kUnavailableDevice) {
+      found.leftOut.push_back({manifest->name, device.error().message()});
+      continue;
+    }
     if (!device) {
       found.problems.push_back(
           std::move(device.error()).addContext("while loading " + path).toString());
@@ -106,12 +134,15 @@ DiscoveredDrivers discoverDrivers(std::string_view searchPath,
   }
   for (const std::string& problem : found.problems)
     base::logWarn("A driver is left out. {}", problem);
+  for (const LeftOutDriver& driver : found.leftOut)
+    base::logInfo("The optional driver of {} is left out. {}", driver.name, driver.reason);
   return found;
 }
 
 DiscoveredDrivers discoverDrivers(const std::vector<std::string>& takenNames,
-                                  const DeviceMaker& make) {
-  return discoverDrivers(base::envString(base::Env::kDriverPath), takenNames, make);
+                                  const DeviceMaker& make,
+                                  const std::vector<std::string>& wantedNames) {
+  return discoverDrivers(base::envString(base::Env::kDriverPath), takenNames, make, wantedNames);
 }
 
 }  // namespace hearth::hal

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,10 +15,25 @@
 
 namespace hearth::hal {
 
+// An optional driver that has nothing to work with.
+struct LeftOutDriver {
+  std::string name;    // of the device
+  std::string reason;  // a sentence
+};
+
 struct DiscoveredDrivers {
   std::vector<std::shared_ptr<Device>> devices;  // in the order of the search path
   std::vector<std::string> problems;             // one sentence for each driver that was skipped
+  std::vector<LeftOutDriver> leftOut;            // these are no problems
 };
+
+// Whether the driver may be left out without a message: it is optional, and nobody asks for it by
+// the variable that the manifest names.
+bool mayBeLeftOut(const DriverManifest& manifest);
+
+// What a driver lacks, as a sentence: its library, a node of its devices, or all of those of which
+// each machine has others. Nothing where it may be tried. Opens no library.
+std::optional<std::string> whatIsMissing(const DriverManifest& manifest);
 
 // Loads a library, which is never unloaded, and makes its device, whatever its name. Errors:
 // kNotFound where the loader cannot; kBadData without kDriverCreateSymbol; kUnavailableDevice for a
@@ -33,13 +49,17 @@ Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest);
 using DeviceMaker = std::function<Result<std::shared_ptr<Device>>(const DriverManifest& manifest)>;
 
 // Makes the device of every driver of a colon-separated search path. Skips a driver that cannot be
-// made, or has the name of an earlier one or of `takenNames`, with a warning in the log.
+// made, or has the name of an earlier one or of `takenNames`, with a warning in the log. One that
+// may be left out is, if something is missing, without an attempt, or if it makes no device
+// (kUnavailableDevice); devices with `wantedNames` are not optional.
 DiscoveredDrivers discoverDrivers(std::string_view searchPath,
                                   const std::vector<std::string>& takenNames,
-                                  const DeviceMaker& make = loadDriver);
+                                  const DeviceMaker& make = loadDriver,
+                                  const std::vector<std::string>& wantedNames = {});
 
 // The same for HEARTH_DRIVER_PATH.
 DiscoveredDrivers discoverDrivers(const std::vector<std::string>& takenNames,
-                                  const DeviceMaker& make = loadDriver);
+                                  const DeviceMaker& make = loadDriver,
+                                  const std::vector<std::string>& wantedNames = {});
 
 }  // namespace hearth::hal

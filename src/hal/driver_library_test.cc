@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -166,16 +167,25 @@ TEST(DriverManifest, SaysWhatTheDriverNeeds) {
   const std::string begin = R"({"name":"a","library":"b","api_version":1,"needs":)";
   const auto manifest = parseDriverManifest(
       begin +
-      R"({"read_write":["/x","y"],"read_only":["/z"],"devices":["/dev/npu"],"code":true,"w":1}})");
+      R"({"read_write":["/x","y"],"read_only":["/z"],"devices":["/dev/npu"],"code":true,"w":1,
+          "if_present":{"read_only":["/usr/l*"],"devices":["/dev/x*","/dev/y"]},
+          "variables":["A","B_C"]}})");
   ASSERT_TRUE(manifest) << manifest.error().toString();
   EXPECT_THAT(manifest->needs.readWrite, ElementsAre("/x", "y"));
   EXPECT_THAT(manifest->needs.readOnly, ElementsAre("/z"));
   EXPECT_THAT(manifest->needs.devices, ElementsAre("/dev/npu"));
+  EXPECT_THAT(manifest->needs.ifPresent.readWrite, IsEmpty());
+  EXPECT_THAT(manifest->needs.ifPresent.readOnly, ElementsAre("/usr/l*"));
+  EXPECT_THAT(manifest->needs.ifPresent.devices, ElementsAre("/dev/x*", "/dev/y"));
+  EXPECT_THAT(manifest->needs.variables, ElementsAre("A", "B_C"));
   EXPECT_TRUE(manifest->needs.code);
   EXPECT_FALSE(parseDriverManifest(begin + "{}}")->needs.code);
   for (const char* needs :
        {"[]", "7", R"({"read_write":"/x"})", R"({"read_only":[7]})", R"({"devices":[""]})",
-        R"({"devices":{}})", R"({"code":1})", R"({"read_only":["a\u0000b"]})"}) {
+        R"({"devices":{}})", R"({"code":1})", R"({"read_only":["a\u0000b"]})",
+        R"({"if_present":[]})", R"({"if_present":{"devices":"/dev/x"}})",
+        R"({"if_present":{"devices":["a\u0000b"]}})", R"({"variables":"A"})",
+        R"({"variables":["A=B"]})", R"({"variables":["A\u0000"]})"}) {
     const auto wrong = parseDriverManifest(begin + needs + "}");
     ASSERT_FALSE(wrong) << needs;
     EXPECT_EQ(wrong.error().code(), ErrorCode::kBadData) << needs;
@@ -186,7 +196,11 @@ TEST_F(DriverLibraryTest, AnOptionalDriverMayLackItsLibraryOrItsDevice) {
   const std::string path = folder("a");
   write(path + "/npu.json",
         R"({"name": "npu", "optional": true, "delegate": {"library": "/nowhere/libvx.so"}})");
-  EXPECT_THAT(discoverDrivers(path, {}).problems, IsEmpty());
+  const DiscoveredDrivers found = discoverDrivers(path, {});
+  EXPECT_THAT(found.problems, IsEmpty());
+  ASSERT_EQ(found.leftOut.size(), 1u);
+  EXPECT_EQ(found.leftOut[0].name, "npu");
+  EXPECT_EQ(found.leftOut[0].reason, "The library /nowhere/libvx.so is not installed.");
   write(path + "/npu.json",
         R"({"name": "npu", "optional": true, "delegate": {"library": "/proc/self/exe"},
             "needs": {"devices": ["/dev/null", "/nowhere/npu0"]}})");
@@ -197,6 +211,86 @@ TEST_F(DriverLibraryTest, AnOptionalDriverMayLackItsLibraryOrItsDevice) {
   EXPECT_THAT(discoverDrivers(path, {}).problems, testing::SizeIs(1));
   write(path + "/npu.json", R"({"name": "npu", "delegate": {"library": "/nowhere/libvx.so"}})");
   EXPECT_THAT(discoverDrivers(path, {}).problems, testing::SizeIs(1));
+}
+
+// An optional driver with one of the libraries.
+std::string optionalManifest(const std::string& library, const std::string& name,
+                             const std::string& more) {
+  return base::formatText(
+      R"({{"name": "{}", "library": "{}", "api_version": {}, "optional": true, {}}})", name,
+      library, kApiVersion, more);
+}
+
+TEST_F(DriverLibraryTest, AnOptionalDriverIsNotTriedWhereNoneOfItsDevicesIs) {
+  const std::string path = folder("a");
+  const std::string nodes = folder("dev");
+  const auto discover = [&] {
+    int attempts = 0;
+    const auto make = [&](const DriverManifest& manifest) {
+      ++attempts;
+      return loadDriver(manifest);
+    };
+    DiscoveredDrivers found = discoverDrivers(path, {}, make);
+    EXPECT_THAT(found.problems, IsEmpty());
+    EXPECT_EQ(attempts, static_cast<int>(found.devices.size()));
+    return found;
+  };
+  const std::string first = nodes + "/render*";
+  const std::string second = nodes + "/npu0";
+  write(
+      path + "/driver.json",
+      optionalManifest(kGood, "test-device",
+                       base::formatText(R"("needs": {{"if_present": {{"devices": ["{}", "{}"]}}}})",
+                                        first, second)));
+  const DiscoveredDrivers without = discover();
+  EXPECT_THAT(without.devices, IsEmpty());
+  ASSERT_EQ(without.leftOut.size(), 1u);
+  EXPECT_EQ(without.leftOut[0].reason, base::formatText("There is no {} or {}.", first, second));
+  write(nodes + "/render128", "");
+  EXPECT_EQ(discover().devices.size(), 1u);
+  std::filesystem::rename(nodes + "/render128", nodes + "/npu0");
+  EXPECT_EQ(discover().devices.size(), 1u);
+}
+
+TEST_F(DriverLibraryTest, AnOptionalDriverMayMakeNoDevice) {
+  const std::string path = folder("a");
+  write(path + "/driver.json", optionalManifest(kRefusing, "refusing", R"("needs": {})"));
+  const DiscoveredDrivers found = discoverDrivers(path, {});
+  EXPECT_THAT(found.problems, IsEmpty());
+  ASSERT_EQ(found.leftOut.size(), 1u);
+  EXPECT_EQ(found.leftOut[0].name, "refusing");
+  EXPECT_THAT(found.leftOut[0].reason, HasSubstr("There is no such chip"));
+  // Another failure is one.
+  write(path + "/driver.json", optionalManifest(kWithoutSymbol, "refusing", R"("needs": {})"));
+  EXPECT_THAT(discoverDrivers(path, {}).problems, testing::SizeIs(1));
+}
+
+TEST_F(DriverLibraryTest, ADriverThatIsAskedForIsNotOptional) {
+  const std::string path = folder("a");
+  write(path + "/driver.json", optionalManifest(kRefusing, "refusing",
+                                                R"("asked_for_by": "HEARTH_VULKAN_DEVICE",
+                            "needs": {"if_present": {"devices": ["/nowhere/npu"]}})"));
+  ::unsetenv("HEARTH_VULKAN_DEVICE");
+  EXPECT_THAT(discoverDrivers(path, {}).problems, IsEmpty());
+  ::setenv("HEARTH_VULKAN_DEVICE", "any", 1);
+  EXPECT_THAT(discoverDrivers(path, {}).problems, ElementsAre(HasSubstr("There is no such chip")));
+  ::unsetenv("HEARTH_VULKAN_DEVICE");
+  EXPECT_THAT(discoverDrivers(path, {}, loadDriver, {"refusing"}).problems, testing::SizeIs(1));
+  EXPECT_FALSE(
+      parseDriverManifest(R"({"name":"a","library":"b","api_version":1,"asked_for_by":"PATH"})"));
+}
+
+TEST_F(DriverLibraryTest, ThePathsThatArePresent) {
+  const std::string path = folder("a");
+  for (const char* const name : {"render129", "render128", "card0", ".render"})
+    write(path + "/" + name, "");
+  EXPECT_THAT(presentPaths(path + "/render*"),
+              ElementsAre(path + "/render128", path + "/render129"));
+  EXPECT_THAT(presentPaths(path + "/*d*8"), ElementsAre(path + "/render128"));
+  EXPECT_THAT(presentPaths(path + "/*"), testing::SizeIs(3));
+  EXPECT_THAT(presentPaths(path + "/card0"), ElementsAre(path + "/card0"));
+  EXPECT_THAT(presentPaths(path + "/card1"), IsEmpty());
+  EXPECT_THAT(presentPaths(path + "/nowhere/*"), IsEmpty());
 }
 
 TEST(DriverManifestTest, ADelegateHasAHostAndValuesAsTexts) {

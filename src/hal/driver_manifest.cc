@@ -2,6 +2,7 @@
 #include "hal/driver_manifest.h"
 
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/descriptor.h"
+#include "base/env.h"
 #include "base/format.h"
 #include "ops/custom_operator.h"
 
@@ -26,7 +28,7 @@ Result<std::string> stringField(const nlohmann::json& json, const char* key) {
   return it->get_ref<const std::string&>();
 }
 
-Result<std::vector<std::string>> pathsField(const nlohmann::json& json, const char* key) {
+Result<std::vector<std::string>> textsField(const nlohmann::json& json, const char* key) {
   std::vector<std::string> paths;
   const auto it = json.find(key);
   if (it == json.end()) return paths;
@@ -36,7 +38,7 @@ Result<std::vector<std::string>> pathsField(const nlohmann::json& json, const ch
       });
   if (!areTexts)
     return fail(ErrorCode::kBadData,
-                "The field \"{}\" of what a driver needs is not a list of paths.", key);
+                "The field \"{}\" of what a driver needs is not a list of texts.", key);
   return it->get<std::vector<std::string>>();
 }
 
@@ -50,17 +52,54 @@ Result<bool> truthField(const nlohmann::json& json, const char* key) {
   return it->get<bool>();
 }
 
+Result<DriverManifest::Files> filesOf(const nlohmann::json& json) {
+  DriverManifest::Files files;
+  HEARTH_ASSIGN(files.readWrite, textsField(json, "read_write"));
+  HEARTH_ASSIGN(files.readOnly, textsField(json, "read_only"));
+  HEARTH_ASSIGN(files.devices, textsField(json, "devices"));
+  return files;
+}
+
+Result<std::vector<std::string>> variablesField(const nlohmann::json& json) {
+  HEARTH_ASSIGN(std::vector<std::string> names, textsField(json, "variables"));
+  for (const std::string& name : names)
+    if (name.contains('=') || name.contains('\0'))
+      return fail(ErrorCode::kBadData, "\"{}\" among what a driver needs is no name of a variable.",
+                  name);
+  return names;
+}
+
 Result<DriverManifest::Needs> needsField(const nlohmann::json& json) {
   DriverManifest::Needs needs;
   const auto it = json.find("needs");
   if (it == json.end()) return needs;
   if (!it->is_object())
     return fail(ErrorCode::kBadData, "The field \"needs\" of a driver manifest is not an object.");
-  HEARTH_ASSIGN(needs.readWrite, pathsField(*it, "read_write"));
-  HEARTH_ASSIGN(needs.readOnly, pathsField(*it, "read_only"));
-  HEARTH_ASSIGN(needs.devices, pathsField(*it, "devices"));
+  HEARTH_ASSIGN(static_cast<DriverManifest::Files&>(needs), filesOf(*it));
+  if (const auto present = it->find("if_present"); present != it->end()) {
+    if (!present->is_object())
+      return fail(ErrorCode::kBadData,
+                  "The field \"if_present\" of what a driver needs is not an object.");
+    HEARTH_ASSIGN(needs.ifPresent, filesOf(*present));
+  }
+  HEARTH_ASSIGN(needs.variables, variablesField(*it));
   HEARTH_ASSIGN(needs.code, truthField(*it, "code"));
   return needs;
+}
+
+// Empty without such a field.
+Result<std::string> askedForByField(const nlohmann::json& json) {
+  if (!json.contains("asked_for_by")) return "";
+  HEARTH_ASSIGN(std::string name, stringField(json, "asked_for_by"));
+  const bool isKnown =
+      std::ranges::contains(base::environmentVariables(), name, &base::EnvVariable::name);
+  if (!isKnown)
+    return fail(
+        ErrorCode::kBadData,
+        "The field \"asked_for_by\" of a driver manifest is \"{}\", which is no variable of "
+        "Hearth's.",
+        name);
+  return name;
 }
 
 // A value of an option or a variable, as the text that a delegate gets.
@@ -156,9 +195,10 @@ Result<std::vector<std::string>> operatorsField(const nlohmann::json& json) {
 // All paths of a manifest.
 std::vector<std::string*> pathsOf(DriverManifest* manifest) {
   std::vector<std::string*> paths = {&manifest->library, &manifest->host, &manifest->socket};
-  for (auto* const list :
-       {&manifest->needs.readWrite, &manifest->needs.readOnly, &manifest->needs.devices})
-    for (std::string& path : *list) paths.push_back(&path);
+  for (DriverManifest::Files* const files :
+       {static_cast<DriverManifest::Files*>(&manifest->needs), &manifest->needs.ifPresent})
+    for (auto* const list : {&files->readWrite, &files->readOnly, &files->devices})
+      for (std::string& path : *list) paths.push_back(&path);
   if (manifest->delegate) paths.push_back(&manifest->delegate->library);
   return paths;
 }
@@ -203,6 +243,7 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
     }
   HEARTH_ASSIGN(manifest.delegate, delegateField(json));
   HEARTH_ASSIGN(manifest.isOptional, truthField(json, "optional"));
+  HEARTH_ASSIGN(manifest.askedForBy, askedForByField(json));
   if (manifest.delegate && !manifest.library.empty())
     return fail(ErrorCode::kBadData,
                 "A driver manifest has a \"library\" or a \"delegate\", not both.");
@@ -246,6 +287,23 @@ Result<DriverManifest> readDriverManifest(const std::string& path) {
   for (std::string* const file : pathsOf(&*manifest))
     if (!file->empty() && *file != kHearthHost) *file = (folder / *file).string();
   return manifest;
+}
+
+std::vector<std::string> presentPaths(const std::string& path) {
+  if (!path.contains('*'))
+    return ::access(path.c_str(), F_OK) == 0 ? std::vector{path} : std::vector<std::string>();
+  const std::filesystem::path pattern(path);
+  std::vector<std::string> present;
+  std::error_code error;
+  std::filesystem::directory_iterator it(pattern.parent_path(), error);
+  while (!error && it != std::filesystem::directory_iterator()) {
+    if (::fnmatch(pattern.filename().c_str(), it->path().filename().c_str(),
+                  FNM_NOESCAPE | FNM_PERIOD) == 0)
+      present.push_back(it->path().string());
+    it.increment(error);
+  }
+  std::ranges::sort(present);
+  return present;
 }
 
 std::vector<std::string> findDriverManifests(std::string_view searchPath,

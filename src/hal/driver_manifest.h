@@ -20,7 +20,9 @@ namespace hearth::hal {
 // What the driver uses while it serves, for the sandbox of its host:
 // "needs": {"read_write": [PATH, ...], "read_only": [...], "devices": [...], "code": true}; paths
 // are of files and folders that exist, and "code" is for a driver that loads libraries or compiles
-// after its start.
+// after its start. "if_present": {"read_write": ..., "read_only": ..., "devices": ...} are paths of
+// which each machine has others; the last part of each may have asterisks. "variables": [NAME, ...]
+// are those of the client's environment that a host of its own gets.
 // With "support_library": true the library is one of NNAPI's support libraries, which has no
 // "api_version"; "device" names its device where it has more than one. It always has a host,
 // "hearth" where none is named: such a library holds a runtime of its own.
@@ -28,10 +30,14 @@ namespace hearth::hal {
 // and nothing else may be able to.
 // A manifest with a "delegate" has neither library nor "api_version", and always a host, too.
 struct DriverManifest {
-  struct Needs {
+  struct Files {
     std::vector<std::string> readWrite;  // paths as `library`
     std::vector<std::string> readOnly;
     std::vector<std::string> devices;
+  };
+  struct Needs : Files {
+    Files ifPresent;
+    std::vector<std::string> variables;
     bool code = false;
   };
 
@@ -65,9 +71,12 @@ struct DriverManifest {
   uint64_t apiVersion = 0;
   bool isSupportLibrary = false;
   std::string device;  // in a support library; may be empty
-  // "optional": true: where the library is not installed, or a node of its devices is missing, the
-  // driver is left out without a message.
+  // "optional": true: where the driver has nothing to work with, it is left out without a message
+  // (hal/driver_library.h).
   bool isOptional = false;
+  // "asked_for_by": a variable of Hearth's by which users ask for the device: where it is set, the
+  // driver is not optional.
+  std::string askedForBy;
   Needs needs;
   std::optional<Delegate> delegate;
   // Names of custom operations of .tflite files that the device computes.
@@ -83,6 +92,9 @@ Result<DriverManifest> parseDriverManifest(std::string_view text);
 // Reads a manifest, a regular file of at most 64 KiB. Paths become absolute or relative to the
 // current folder, so that the linker's search path is never used. Errors: kNotFound, kIo, kBadData.
 Result<DriverManifest> readDriverManifest(const std::string& path);
+
+// The paths that are there and that `path` stands for, whose last part may have asterisks; sorted.
+std::vector<std::string> presentPaths(const std::string& path);
 
 // Paths of the *.json files in the folders of a colon-separated search path, in its order and
 // sorted by name within each folder. Skips folders that do not exist; a folder that cannot be read

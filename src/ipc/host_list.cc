@@ -2,7 +2,9 @@
 #include "ipc/host_list.h"
 
 #include <utility>
+#include <vector>
 
+#include "base/passed_variables.h"
 #include "ipc/host_link.h"
 #include "ipc/host_process.h"
 #include "ipc/hosted_device.h"
@@ -29,6 +31,24 @@ HostOpener spawner(HostProgram program) {
   };
 }
 
+// `program` is what a host to spawn is told besides the device.
+Result<std::shared_ptr<hal::Device>> hostedDevice(const HostPlace& place, const std::string& device,
+                                                  HostProgram program) {
+  if (place.kind == HostPlace::Kind::kSocket)
+    return HostedDevice::create(device, [path = place.path] { return joinHost(path); });
+  program.program = place.path;
+  program.arguments.insert(program.arguments.begin(), {"--device", device});
+  return HostedDevice::create(device, spawner(program),
+                              [program](const std::vector<std::string>& files) {
+                                HostProgram other = program;
+                                for (const std::string& file : files) {
+                                  other.arguments.emplace_back("--file");
+                                  other.arguments.push_back(file);
+                                }
+                                return spawner(std::move(other));
+                              });
+}
+
 }  // namespace
 
 Result<std::map<std::string, HostPlace>> parseHostList(std::string_view text) {
@@ -51,30 +71,17 @@ Result<std::map<std::string, HostPlace>> parseHostList(std::string_view text) {
   return places;
 }
 
-Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place, const std::string& device,
-                                              const std::string& manifest) {
-  if (place.kind == HostPlace::Kind::kSocket)
-    return HostedDevice::create(device, [path = place.path] { return joinHost(path); });
-  HostProgram program{place.path, {"--device", device}, {}};
-  if (!manifest.empty()) {
-    program.arguments.emplace_back("--manifest");
-    program.arguments.push_back(manifest);
-  }
-  return HostedDevice::create(device, spawner(program),
-                              [program](const std::vector<std::string>& files) {
-                                HostProgram other = program;
-                                for (const std::string& file : files) {
-                                  other.arguments.emplace_back("--file");
-                                  other.arguments.push_back(file);
-                                }
-                                return spawner(std::move(other));
-                              });
+Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place, const std::string& device) {
+  return hostedDevice(place, device, {});
 }
 
 Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place,
                                               const hal::DriverManifest& manifest) {
-  return deviceAt(place, manifest.name,
-                  manifest.library.empty() && !manifest.delegate ? "" : manifest.path);
+  HostProgram program;
+  if (!manifest.library.empty() || manifest.delegate)
+    program.arguments = {"--manifest", manifest.path};
+  program.variables = base::passedVariables(manifest.needs.variables);
+  return hostedDevice(place, manifest.name, std::move(program));
 }
 
 std::optional<HostPlace> placeOf(const hal::DriverManifest& manifest) {

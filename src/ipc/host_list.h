@@ -24,11 +24,11 @@ struct HostPlace {
 // `spawn:PROGRAM` or the path of a socket. kBadData names the entry that is none of these.
 Result<std::map<std::string, HostPlace>> parseHostList(std::string_view text);
 
-// The device in a host at a place. `manifest` is the path of the manifest that a host to spawn
-// needs, empty for a device that the program has itself. Errors as HostedDevice::create().
-Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place, const std::string& device,
-                                              const std::string& manifest);
-// The same for a device with a manifest.
+// The device in a host at a place, of which a host to spawn has the driver itself. Errors as
+// HostedDevice::create().
+Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place, const std::string& device);
+// The same for a device with a manifest. A host to spawn gets the manifest, and the variables of
+// this process that the driver needs.
 Result<std::shared_ptr<hal::Device>> deviceAt(const HostPlace& place,
                                               const hal::DriverManifest& manifest);
 

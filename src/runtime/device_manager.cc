@@ -65,7 +65,7 @@ HostPlaces hostPlaces() {
 std::shared_ptr<hal::Device> placed(std::shared_ptr<hal::Device> device, HostPlaces* places) {
   const auto place = places->extract(device->name());
   if (place.empty()) return device;
-  auto hosted = ipc::deviceAt(place.mapped(), device->name(), "");
+  auto hosted = ipc::deviceAt(place.mapped(), device->name());
   if (hosted) return *std::move(hosted);
   base::logWarn("The device {} is left out, since its host cannot be reached. {}", device->name(),
                 hosted.error().toString());
@@ -73,7 +73,7 @@ std::shared_ptr<hal::Device> placed(std::shared_ptr<hal::Device> device, HostPla
 }
 
 // The built-in CPU device first, installed drivers after it, the reference always last.
-std::vector<std::shared_ptr<hal::Device>> findDevices() {
+DeviceManager findDevices() {
   HostPlaces places = hostPlaces();
   const std::shared_ptr<hal::Device> cpu = cpu::createCpuDevice();
   const std::shared_ptr<hal::Device> reference = drivers::reference::createDevice();
@@ -86,13 +86,17 @@ std::vector<std::shared_ptr<hal::Device>> findDevices() {
     return ipc::deviceAt(*place, manifest);
   };
   std::vector<std::shared_ptr<hal::Device>> devices = {placed(cpu, &places)};
-  for (auto& device : hal::discoverDrivers({cpu->name(), reference->name()}, make).devices)
-    devices.push_back(std::move(device));
+  // What an optional driver lacks here may be where its host is.
+  std::vector<std::string> placedNames;
+  for (const auto& [name, place] : places) placedNames.push_back(name);
+  hal::DiscoveredDrivers drivers =
+      hal::discoverDrivers({cpu->name(), reference->name()}, make, placedNames);
+  for (auto& device : drivers.devices) devices.push_back(std::move(device));
   devices.push_back(placed(reference, &places));
   std::erase(devices, nullptr);
   for (const auto& [name, place] : places)
     base::logWarn("HEARTH_DRIVER_HOSTS names the device {}, which is not there.", name);
-  return DeviceManager::registrable(std::move(devices));
+  return DeviceManager(DeviceManager::registrable(std::move(devices)), std::move(drivers.leftOut));
 }
 
 // The thread that warms the devices up. A fork waits for its end, because a child could not finish
@@ -219,9 +223,11 @@ Result<std::vector<std::shared_ptr<hal::Device>>> DeviceManager::select(
   for (const auto& device : devices_)
     known += base::formatText("{}{} ({})", known.empty() ? "" : ", ", device->name(),
                               wordOf(device->type()));
-  return fail(ErrorCode::kNotFound, "There is no device {}{}; there are: {}.",
+  const auto leftOut = std::ranges::find(leftOut_, nameOrType, &hal::LeftOutDriver::name);
+  return fail(ErrorCode::kNotFound, "There is no device {}{}; there are: {}.{}",
               type ? "of the type " : "", type ? wordOf(*type) : nameOrType,
-              known.empty() ? "none" : known);
+              known.empty() ? "none" : known,
+              leftOut == leftOut_.end() ? "" : " It is left out: " + leftOut->reason);
 }
 
 }  // namespace hearth::runtime

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "hal/device.h"
+#include "hal/driver_library.h"
 
 namespace hearth::runtime {
 
@@ -17,8 +18,10 @@ inline constexpr char kReferenceDeviceName[] = "nnapi-reference";
 // The devices of this process in the order of preference. Immutable, thread-safe.
 class DeviceManager {
  public:
-  explicit DeviceManager(std::vector<std::shared_ptr<hal::Device>> devices)
-      : devices_(std::move(devices)) {}
+  // `leftOut` is what the error for a device that is not there tells of.
+  explicit DeviceManager(std::vector<std::shared_ptr<hal::Device>> devices,
+                         std::vector<hal::LeftOutDriver> leftOut = {})
+      : devices_(std::move(devices)), leftOut_(std::move(leftOut)) {}
 
   // Returns the `devices` that can be registered. A device that asks for more than kMaxCacheFiles
   // of a kind, or does not answer how many it wants, is logged and left out.
@@ -46,11 +49,13 @@ class DeviceManager {
 
   // What a client means that asks for one device: the device with this name, or all devices of the
   // type "cpu", "gpu" or "accelerator", in upper or lower case, in the order of preference; at
-  // least one. kNotFound when there is none; the message lists the devices and their types.
+  // least one. kNotFound when there is none; the message lists the devices and their types, and
+  // says why the named one is left out.
   Result<std::vector<std::shared_ptr<hal::Device>>> select(std::string_view nameOrType) const;
 
  private:
   std::vector<std::shared_ptr<hal::Device>> devices_;
+  std::vector<hal::LeftOutDriver> leftOut_;
 };
 
 }  // namespace hearth::runtime

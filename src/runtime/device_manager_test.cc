@@ -163,6 +163,8 @@ TEST(DeviceManagerTest, TheErrorForAMissingDeviceListsAllDevices) {
             "(accelerator).");
   EXPECT_EQ(DeviceManager({}).select("nnapi").error().message(),
             "There is no device nnapi; there are: none.");
+  EXPECT_EQ(DeviceManager({}, {{"npu", "There is no /dev/npu."}}).select("npu").error().message(),
+            "There is no device npu; there are: none. It is left out: There is no /dev/npu.");
 }
 
 // A device that answers with the given number of cache files, or with an error, and with the given

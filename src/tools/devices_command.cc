@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hearth devices`.
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "base/env.h"
+#include "hal/driver_library.h"
 #include "tools/commands.h"
 #include "tools/text_table.h"
 
@@ -37,6 +43,31 @@ const char* kindText(hearth_host_kind kind) {
   return "in process";
 }
 
+struct LeftOutDriver {
+  hal::DriverManifest manifest;
+  std::string reason;
+};
+
+// The drivers that the library has left out without a message, since it may. They are asked again
+// for the reason, which clients of the library have no other way to learn.
+std::vector<LeftOutDriver> leftOutDrivers(const std::vector<Device>& list) {
+  std::vector<LeftOutDriver> found;
+  std::vector<std::string> problems;  // the library has told
+  for (const std::string& path :
+       hal::findDriverManifests(base::envString(base::Env::kDriverPath), &problems)) {
+    auto manifest = hal::readDriverManifest(path);
+    if (!manifest || !hal::mayBeLeftOut(*manifest) ||
+        std::ranges::contains(list, manifest->name, &Device::name))
+      continue;
+    std::optional<std::string> reason = hal::whatIsMissing(*manifest);
+    if (!reason && manifest->host.empty())
+      if (const auto device = hal::loadDriver(*manifest); !device)
+        reason = device.error().message();
+    if (reason) found.push_back({*std::move(manifest), *std::move(reason)});
+  }
+  return found;
+}
+
 }  // namespace
 
 Outcome<void> devicesCommand(const DevicesOptions& options) {
@@ -48,6 +79,7 @@ Outcome<void> devicesCommand(const DevicesOptions& options) {
   } catch (const Exception& exception) {
     return std::unexpected(Failure(exception));
   }
+  const std::vector<LeftOutDriver> leftOut = leftOutDrivers(list);
   if (options.isJson) {
     using Json = nlohmann::ordered_json;
     Json json = {{"devices", Json::array()}};
@@ -66,6 +98,11 @@ Outcome<void> devicesCommand(const DevicesOptions& options) {
                                    {"memory_bytes", host.memoryBytes},
                                    {"restarts", host.restarts}}}});
     }
+    json["left_out"] = Json::array();
+    for (const LeftOutDriver& driver : leftOut)
+      json["left_out"].push_back({{"name", driver.manifest.name},
+                                  {"manifest", driver.manifest.path},
+                                  {"reason", driver.reason}});
     std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
     return {};
   }
@@ -86,6 +123,10 @@ Outcome<void> devicesCommand(const DevicesOptions& options) {
                printable(device.extensions)});
   }
   std::cout << table.toString();
+  if (!leftOut.empty()) std::cout << "\n";
+  for (const LeftOutDriver& driver : leftOut)
+    std::cout << printable(driver.manifest.name) << " is left out: " << printable(driver.reason)
+              << "\n";
   return {};
 }
 

@@ -54,6 +54,13 @@ ipc::FileRules fileRules(const ServeOptions& options, const hal::DriverManifest&
   append(manifest.needs.readWrite, &rules.readWrite);
   append(manifest.needs.readOnly, &rules.readOnly);
   append(manifest.needs.devices, &rules.devices);
+  const auto appendPresent = [&](const std::vector<std::string>& from,
+                                 std::vector<std::string>* to) {
+    for (const std::string& path : from) append(hal::presentPaths(path), to);
+  };
+  appendPresent(manifest.needs.ifPresent.readWrite, &rules.readWrite);
+  appendPresent(manifest.needs.ifPresent.readOnly, &rules.readOnly);
+  appendPresent(manifest.needs.ifPresent.devices, &rules.devices);
   return rules;
 }
 

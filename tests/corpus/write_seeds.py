@@ -29,6 +29,10 @@ def manifests():
     yield "plain.json", b'{"name": "npu", "library": "libnpu.so", "api_version": 1}'
     yield "more.json", (b'{\n  "api_version": 1, "library": "../lib/lib\\u00e9.so",\n'
                         b'  "name": "a-b_c.9", "x": [1.5e3, null, true, {"y": "z"}]\n}\n')
+    yield "optional.json", (b'{"name": "gpu", "library": "g.so", "api_version": 1, "optional": true,\n'
+                            b' "asked_for_by": "HEARTH_VULKAN_DEVICE", "needs": {"code": true,\n'
+                            b'  "if_present": {"devices": ["/dev/dri/r*"], "read_only": ["/etc/v"]},\n'
+                            b'  "variables": ["VK_DRIVER_FILES"]}}\n')
 
 
 def mailboxes():

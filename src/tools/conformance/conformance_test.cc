@@ -50,7 +50,7 @@ TEST_P(Conformance, CasesBehindAHost) {
   options.stride = isLong != nullptr && std::strcmp(isLong, "1") == 0 ? 1 : kStride;
   const DeviceFactory device{GetParam(), [name = GetParam()] {
                                return ipc::deviceAt({ipc::HostPlace::Kind::kSpawn, HEARTH_TOOL},
-                                                    name, "");
+                                                    name);
                              }};
   const auto report = runConformance(device, options, {});
   ASSERT_TRUE(report) << report.error().toString();

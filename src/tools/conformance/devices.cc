@@ -23,7 +23,7 @@ std::vector<DeviceFactory> allDevices() {
     for (DeviceFactory& device : devices)
       if (const auto place = places->find(device.name); place != places->end())
         device.create = [name = device.name, where = place->second] {
-          return ipc::deviceAt(where, name, "");
+          return ipc::deviceAt(where, name);
         };
   std::vector<std::string> problems;
   for (const std::string& path :
