@@ -69,7 +69,8 @@ PROGRAMS = {
     "src/runtime": ["runtime_test", "random_graph_test", "api_test", "nnapi_test"],
     "src/threads": ["threads_test", "driver_cpu_test"],
     "src/tflite_abi": ["tflite_c_test", "delegate_test", "delegate_driver_test"],
-    "src/tools": ["commands_test", "media_test", "tests/cli/run_test.py", "tests/cli/bad_input_test.py"],
+    "src/tools": ["commands_test", "media_test", "tests/cli/run_test.py", "tests/cli/results_test.py",
+                  "tests/cli/bad_input_test.py"],
     "src/tools/conformance": ["conformance_tool_test", "conformance_test"],
 }
 PYTHON_TARGETS = ["hearth_tool", "hearth_python"]

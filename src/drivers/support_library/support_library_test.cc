@@ -366,6 +366,64 @@ TEST_F(SupportLibraryTest, AnAnswerOtherThanABoolSupportsTheOperation) {
   EXPECT_THAT((*supports)[0].reason, HasSubstr("BAD_DATA to ANeuralNetworksModel_addOperation"));
 }
 
+TEST_F(SupportLibraryTest, OperandsThatNothingUsesAreNotAdded) {
+  static uint32_t added = 0;
+  added = 0;
+  table_.ANeuralNetworksModel_addOperand = [](ANeuralNetworksModel*,
+                                              const ANeuralNetworksOperandType*) {
+    ++added;
+    return 0;
+  };
+  graph::Model model = hal::cts::addModel({2, 3});
+  const size_t used = model.main().operands.size();
+  graph::Operand more = model.main().operands[0];
+  more.lifetime = graph::Lifetime::kTemporary;
+  model.main().operands.push_back(more);
+  const auto made = device();
+  ASSERT_TRUE(made) << made.error().toString();
+  ASSERT_TRUE((*made)->prepareModel(std::make_shared<const graph::Model>(model), {}, {}));
+  EXPECT_EQ(added, used);
+}
+
+// The constants of pools from which the library makes memories, and of those from which it does
+// not.
+TEST_F(SupportLibraryTest, ConstantsOfPoolsAreInMemoriesOfTheLibrary) {
+  static std::vector<const void*> given;
+  table_.ANeuralNetworksModel_setOperandValue = [](ANeuralNetworksModel*, int32_t,
+                                                   const void* value, size_t size) {
+    if (size == 24) given.push_back(value);
+    return 0;
+  };
+  table_.ANeuralNetworksModel_setOperandValueFromMemory =
+      [](ANeuralNetworksModel*, int32_t, const ANeuralNetworksMemory* memory, size_t, size_t) {
+        given.push_back(memory);
+        return 0;
+      };
+  const auto pool = memory::Pool::anonymous(24);
+  ASSERT_TRUE(pool) << pool.error().toString();
+  const auto giveConstant = [&]() -> const void* {
+    given.clear();
+    hal::cts::ModelBuilder builder;
+    constexpr auto kFloats = graph::OperandType::kTensorFloat32;
+    const uint32_t input = builder.input(kFloats, {2, 3});
+    const uint32_t constant = builder.reference(kFloats, {2, 3}, *pool, 0);
+    const uint32_t activation = builder.scalar(0);
+    builder.operation(graph::OperationType::kAdd, {input, constant, activation},
+                      {builder.output(kFloats, {2, 3})});
+    const auto made = device();
+    EXPECT_TRUE(made) << made.error().toString();
+    EXPECT_TRUE(
+        (*made)->prepareModel(std::make_shared<const graph::Model>(builder.model()), {}, {}));
+    return given.size() == 1 ? given[0] : nullptr;
+  };
+  EXPECT_EQ(giveConstant(), (*pool)->data());
+  table_.ANeuralNetworksMemory_createFromFd = [](size_t, int, int, size_t,
+                                                 ANeuralNetworksMemory** memory) {
+    return make(memory);
+  };
+  EXPECT_EQ(giveConstant(), &object);
+}
+
 TEST_F(SupportLibraryTest, FailuresOfPreparationsAreErrors) {
   for (const auto& [code, expected] :
        {std::pair(int{ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT},

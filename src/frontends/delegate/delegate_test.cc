@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -299,6 +304,59 @@ TEST_F(DelegateTest, TypesAndQuantisationsThatItDoesNotTake) {
     EXPECT_EQ(runtime.apply(delegate_), kTfLiteOk);
     EXPECT_THAT(runtime.partitions(), IsEmpty()) << kind;
   }
+}
+
+// -|x|, compiled.
+void compileChain(TfLiteDelegate* delegate) {
+  FakeRuntime runtime;
+  const int32_t input = runtime.addTensor(kTfLiteFloat32, {1, 2});
+  const int32_t middle = runtime.addTensor(kTfLiteFloat32, {1, 2});
+  const int32_t output = runtime.addTensor(kTfLiteFloat32, {1, 2});
+  runtime.addNode(BuiltinOperator::ABS, {input}, {middle});
+  runtime.addNode(BuiltinOperator::NEG, {middle}, {output});
+  runtime.setOutputs({output});
+  ASSERT_EQ(runtime.apply(delegate), kTfLiteOk);
+  ASSERT_EQ(runtime.allocate(), kTfLiteOk) << runtime.lastError();
+}
+
+std::filesystem::path makeFolder() {
+  std::string pattern = testing::TempDir() + "hearth-delegate-XXXXXX";
+  EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
+  return pattern;
+}
+
+// What is computed in half precision is another compilation.
+TEST_F(DelegateTest, ACacheFolderTellsHalfPrecisionApart) {
+  const std::filesystem::path folder = makeFolder();
+  const auto filesWith = [&](const char* allowsFp16) {
+    TfLiteDelegate* const delegate = make({{"store_mode", "off"},
+                                           {"device", "hearth-cpu"},
+                                           {"cache_dir", folder.c_str()},
+                                           {"model_token", "chain"},
+                                           {"allow_fp16", allowsFp16}});
+    compileChain(delegate);
+    functions_.destroy(delegate);
+    return std::distance(std::filesystem::directory_iterator(folder), {});
+  };
+  const auto first = filesWith("no");
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(filesWith("no"), first);
+  EXPECT_EQ(filesWith("yes"), 2 * first);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(DelegateTest, AReportHasALineForEachPartition) {
+  const std::filesystem::path folder = makeFolder();
+  const std::filesystem::path path = folder / "report";
+  ::setenv("HEARTH_REPORT", path.c_str(), 1);
+  compileChain(delegate_);
+  ::unsetenv("HEARTH_REPORT");
+  compileChain(delegate_);
+  std::ifstream report(path);
+  const std::string lines((std::istreambuf_iterator<char>(report)), {});
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 1) << lines;
+  EXPECT_THAT(lines, HasSubstr("\"prepare_ms\""));
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(DelegateTest, WrongOptionsAreSentences) {

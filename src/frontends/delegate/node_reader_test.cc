@@ -144,6 +144,10 @@ TEST(NodeReader, ListsAreBounded) {
                                                 tflite_abi::BucketizeParams{2, boundaries})
                 ->boundaries,
             (std::vector<float>{1.5f, 2.5f}));
+  EXPECT_EQ(optionsOf<schema::BucketizeOptions>(BuiltinOperator::BUCKETIZE,
+                                                tflite_abi::BucketizeParams{1, boundaries})
+                ->boundaries,
+            std::vector<float>{1.5f});
   EXPECT_TRUE(optionsOf<schema::BucketizeOptions>(BuiltinOperator::BUCKETIZE,
                                                   tflite_abi::BucketizeParams{2, nullptr})
                   ->boundaries.empty());

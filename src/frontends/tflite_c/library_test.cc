@@ -502,6 +502,32 @@ TEST(TfliteLibrary, TheOptionsOfNnapiNameDevices) {
   }
 }
 
+// As with NNAPI, caching takes a folder and a token.
+TEST(TfliteLibrary, TheOptionsOfNnapiNameACacheFolder) {
+  std::string folder = ::testing::TempDir() + "hearth-tflite-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  for (const char* token : {static_cast<const char*>(nullptr), "open"}) {
+    NnapiOptions options = function<NnapiOptions()>("TfLiteNnapiDelegateOptionsDefault")();
+    options.device = "hearth-cpu";
+    options.folder = folder.c_str();
+    options.token = token;
+    void* const delegate =
+        function<void*(const NnapiOptions*)>("TfLiteNnapiDelegateCreate")(&options);
+    {
+      Program program(openModel().write());
+      function<void(void*, void*)>("TfLiteInterpreterOptionsAddDelegate")(program.options(),
+                                                                          delegate);
+      ASSERT_TRUE(program.create()) << program.messages();
+      EXPECT_EQ(program.allocate(), kOk);
+      EXPECT_THAT(runOnce(&program, {1, 1, 1, 1}), ElementsAre(2, 3, 4, 5));
+    }
+    function<void(void*)>("TfLiteNnapiDelegateDelete")(delegate);
+    EXPECT_EQ(std::filesystem::is_empty(folder), token == nullptr);
+  }
+  EXPECT_EQ(hearth_flush(0, nullptr), HEARTH_OK);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(TfliteLibrary, FunctionsTakeNull) {
   for (const char* name :
        {"TfLiteInterpreterAllocateTensors", "TfLiteInterpreterInvoke", "TfLiteInterpreterCancel",

@@ -49,6 +49,7 @@ struct Record {
   int prepared = 0;
   int invoked = 0;
   int previewed = 0;
+  int previewedOfWrong = -1;  // of a list with a node that does not exist
   int prepareResult = kOk;
   int invokeResult = kOk;
   int kernelResult = kOk;     // of its prepare
@@ -165,6 +166,13 @@ TfLiteStatus prepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
       function<TfLiteIntArray*(int)>("TfLiteIntArrayCreate")(static_cast<int>(taken.size()));
   std::ranges::copy(taken, nodes->data);
   TfLiteDelegateParams* partitions = nullptr;
+  TfLiteIntArray* const wrong = function<TfLiteIntArray*(int)>("TfLiteIntArrayCreate")(1);
+  wrong->data[0] = 1 << 20;
+  EXPECT_EQ(
+      context->PreviewDelegatePartitioning(context, wrong, &partitions, &record.previewedOfWrong),
+      kTfLiteError);
+  EXPECT_EQ(partitions, nullptr);
+  std::free(wrong);
   TfLiteStatus status =
       context->PreviewDelegatePartitioning(context, nodes, &partitions, &record.previewed);
   TfLiteRegistration registration{};
@@ -213,6 +221,7 @@ TEST(ProgramDelegates, AStructureComputesWhatItTakes) {
     EXPECT_THAT(record.plan, ElementsAre(0, 1, 2));
     EXPECT_THAT(record.activations, ElementsAre(1));
     EXPECT_EQ(record.previewed, 2);
+    EXPECT_EQ(record.previewedOfWrong, 0);
     EXPECT_EQ(record.made, 2);
     EXPECT_THAT(run(&program, {1, 1, 5}), ElementsAre(-0.0f, -1, -0.0f)) << program.messages();
     EXPECT_EQ(record.invoked, 2);

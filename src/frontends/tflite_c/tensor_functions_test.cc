@@ -38,6 +38,34 @@ TEST(TensorFunctions, TellHowLongThingsStayAsTheyAre) {
   EXPECT_THAT(answersOf("GetShapeKnownStep"), ElementsAre(1, 1, 2, 2, 3, 2, 0, 3));
 }
 
+TEST(TensorFunctions, ResetFillsInTheDescription) {
+  const auto reset =
+      function<void(TfLiteType, const char*, TfLiteIntArray*, TfLiteQuantizationParams, char*,
+                    size_t, TfLiteAllocationType, const void*, bool, TfLiteTensor*)>(
+          "TfLiteTensorReset");
+  char buffer[6] = {};
+  TfLiteTensor tensor{};
+  TfLiteIntArray* const dims = function<TfLiteIntArray*(int)>("TfLiteIntArrayCreate")(1);
+  dims->data[0] = 6;
+  reset(kTfLiteUInt8, "mask", dims, {0.5f, 3}, buffer, sizeof buffer, kTfLiteArenaRw, &buffer, true,
+        &tensor);
+  EXPECT_EQ(tensor.type, kTfLiteUInt8);
+  EXPECT_STREQ(tensor.name, "mask");
+  EXPECT_EQ(tensor.dims, dims);
+  EXPECT_EQ(tensor.legacy_scale, 0.5f);
+  EXPECT_EQ(tensor.legacy_zero_point, 3);
+  EXPECT_EQ(tensor.data, buffer);
+  EXPECT_EQ(tensor.bytes, sizeof buffer);
+  EXPECT_EQ(tensor.allocation_type, kTfLiteArenaRw);
+  EXPECT_EQ(tensor.allocation, &buffer);
+  EXPECT_TRUE(tensor.is_variable);
+  // It frees what the tensor had.
+  reset(kTfLiteFloat32, nullptr, nullptr, {}, nullptr, 0, kTfLiteMemNone, nullptr, false, &tensor);
+  EXPECT_EQ(tensor.bytes, 0u);
+  EXPECT_FALSE(tensor.is_variable);
+  reset(kTfLiteFloat32, nullptr, nullptr, {}, nullptr, 0, kTfLiteMemNone, nullptr, false, nullptr);
+}
+
 int copy(const TfLiteTensor* from, TfLiteTensor* to) {
   return function<int(const TfLiteTensor*, TfLiteTensor*)>("TfLiteTensorCopy")(from, to);
 }
