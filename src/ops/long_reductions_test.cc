@@ -23,7 +23,8 @@ struct ReductionCase {
 // Long and short, wide and narrow tensors, and sizes that do not fill a vector.
 std::vector<ReductionCase> cases() {
   std::vector<ReductionCase> all;
-  for (const uint32_t size : {1u, 2u, 31u, 32u, 33u, 64u, 127u, 129u, 255u, 256u, 257u, 1000u})
+  for (const uint32_t size :
+       {1u, 2u, 9u, 16u, 17u, 31u, 32u, 33u, 64u, 127u, 129u, 255u, 256u, 257u, 1000u})
     for (const uint32_t other : {1u, 3u, 40u}) {
       all.push_back({{other, size}, {1}});
       all.push_back({{size, other}, {0}});
@@ -112,6 +113,19 @@ TEST(LongReductionsTest, Extremes) {
   checkExtremes<int16_t>(OperationBuilder::tensor(kInt16, {}, 0.5f), -32768, 32767);
   checkExtremes<int32_t>(OperationBuilder::tensor(OperandType::kTensorInt32, {}), -1000, 1000);
   checkExtremes<float>(OperationBuilder::tensor(OperandType::kTensorFloat32, {}), -1000, 1000);
+}
+
+// Products of powers of two are exact.
+TEST(LongReductionsTest, Products) {
+  const auto operand = OperationBuilder::tensor(kFloat, {});
+  for (const ReductionCase& c : cases()) {
+    std::vector<float> values(inputCountOf(c));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = i % 97 == 0 ? 2.0f : i % 97 == 50 ? -0.5f : i % 3 == 0 ? -1.0f : 1.0f;
+    std::vector<float> products(outputCountOf(c), 1.0f);
+    forEachElement(c, [&](size_t i, size_t at) { products[at] *= values[i]; });
+    EXPECT_EQ(reduced(OperationType::kReduceProd, c, operand, values, operand), products);
+  }
 }
 
 // Sums of whole numbers are exact.

@@ -29,7 +29,7 @@ std::vector<float> reducedRow(OperationType type, Dimensions dimensions, int32_t
 
 // Rows are folded in many lanes, columns side by side. Sums of whole numbers are exact.
 TEST(LongRowsTest, Reductions) {
-  for (const uint32_t size : {1u, 15u, 63u, 64u, 65u, 257u, 1000u}) {
+  for (const uint32_t size : {1u, 3u, 15u, 17u, 31u, 63u, 64u, 65u, 257u, 1000u}) {
     const uint32_t rows = 7;
     const std::vector<float> values = randomValues<float>(size_t{rows} * size, -99, 99);
     std::vector<float> turned(values.size());

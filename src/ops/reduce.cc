@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <type_traits>
 
 #include "base/vector_dispatch.h"
 #include "ops/element_visitor.h"
-#include "ops/float_sums.h"
+#include "ops/folds.h"
 #include "ops/output_shape.h"
 #include "ops/quantization.h"
 #include "ops/registry.h"
@@ -58,302 +56,6 @@ std::vector<Run> mergedRuns(const Dimensions& dimensions, const std::vector<bool
   }
   return runs;
 }
-
-// Merges the results of all lanes. For integers the compiler finds the fast order; for other types
-// it may not change the order, so the order is given here.
-template <int64_t kLanes, typename Accumulator, typename Operation>
-HEARTH_INLINE inline Accumulator mergeLanes(Accumulator* values, const Operation& operation) {
-  if constexpr (std::is_integral_v<Accumulator>) {
-    Accumulator value = operation.start;
-    for (int64_t lane = 0; lane < kLanes; ++lane) value = operation.merge(value, values[lane]);
-    return value;
-  } else if constexpr (kLanes == 1) {
-    return values[0];
-  } else {
-    for (int64_t lane = 0; lane < kLanes / 2; ++lane)
-      values[lane] = operation.merge(values[lane], values[lane + kLanes / 2]);
-    return mergeLanes<kLanes / 2>(values, operation);
-  }
-}
-
-// Merges the results in the lanes of a vector, the halves of it first.
-template <int64_t kLanes, typename Accumulator>
-struct LaneVector {
-  typedef Accumulator Type __attribute__((vector_size(kLanes * sizeof(Accumulator))));
-};
-template <int64_t kLanes, typename Accumulator, typename Merge>
-HEARTH_INLINE inline Accumulator mergeVector(
-    const typename LaneVector<kLanes, Accumulator>::Type& values, const Merge& merge) {
-  if constexpr (kLanes == 2) {
-    return merge(values[0], values[1]);
-  } else {
-    typename LaneVector<kLanes / 2, Accumulator>::Type halves[2];
-    static_assert(sizeof(halves) == sizeof(values));
-    std::memcpy(&halves, &values, sizeof(values));
-    halves[0] = merge(halves[0], halves[1]);
-    return mergeVector<kLanes / 2, Accumulator>(halves[0], merge);
-  }
-}
-
-// Folds each row of real numbers into a result of its own. `merge` takes numbers and vectors.
-template <typename T, typename Accumulator, typename Merge>
-void foldRealRows(const T* source, int64_t rows, int64_t columns, Accumulator* results,
-                  Accumulator start, const Merge& merge) {
-  // Where the CPU lacks such vectors compilers compute them one number at a time, so they are no
-  // longer than those of AVX2.
-  constexpr int64_t kLanes = 32 / sizeof(Accumulator);
-  constexpr int64_t kVectors = 4;  // so that no operation waits for the one before it
-  using Vector = LaneVector<kLanes, Accumulator>::Type;
-  using Elements = LaneVector<kLanes, T>::Type;
-  base::onWidestVectors([=]() HEARTH_INLINE {
-    for (int64_t row = 0; row < rows; ++row) {
-      const T* const first = source + row * columns;
-      Vector values[kVectors];
-      for (Vector& value : values) value = Vector{} + start;
-      const auto add = [&](int64_t at, Vector* value) HEARTH_INLINE {
-        Elements elements;
-        std::memcpy(&elements, first + at, sizeof(elements));
-        *value = merge(*value, __builtin_convertvector(elements, Vector));
-      };
-      int64_t at = 0;
-      for (; at + kVectors * kLanes <= columns; at += kVectors * kLanes)
-        for (int64_t v = 0; v < kVectors; ++v) add(at + v * kLanes, &values[v]);
-      for (; at + kLanes <= columns; at += kLanes) add(at, &values[0]);
-      values[0] = merge(merge(values[0], values[1]), merge(values[2], values[3]));
-      Accumulator result = merge(results[row], mergeVector<kLanes, Accumulator>(values[0], merge));
-      for (; at < columns; ++at) result = merge(result, static_cast<Accumulator>(first[at]));
-      results[row] = result;
-    }
-  });
-}
-
-// Folds each row into a result of its own, by a Fold (see below). Long rows are folded in many
-// lanes, which are merged at the end.
-template <typename T, typename Accumulator, typename Operation>
-void foldRows(const T* source, int64_t rows, int64_t columns, Accumulator* results,
-              Operation operation) {
-  // Enough lanes that no operation waits for the one before it, few enough to merge quickly.
-  constexpr int64_t kLanes = sizeof(T) == 1 ? 64 : 128 / sizeof(T);
-  constexpr int64_t kFew = kLanes / 4;
-  if (columns < kLanes) {
-    for (int64_t row = 0; row < rows; ++row) {
-      Accumulator value = results[row];
-      for (int64_t i = 0; i < columns; ++i)
-        value = operation.combine(value, source[row * columns + i]);
-      results[row] = value;
-    }
-    return;
-  }
-  if constexpr (std::is_floating_point_v<T>)
-    return foldRealRows(source, rows, columns, results, operation.start, operation.merge);
-  base::onWidestVectors([=]() HEARTH_INLINE {
-    for (int64_t row = 0; row < rows; ++row) {
-      const T* first = source + row * columns;
-      alignas(64) Accumulator values[kLanes];
-      for (int64_t lane = 0; lane < kLanes; ++lane) values[lane] = operation.start;
-      int64_t at = 0;
-      for (; at + kLanes <= columns; at += kLanes)
-        for (int64_t lane = 0; lane < kLanes; ++lane)
-          values[lane] = operation.combine(values[lane], first[at + lane]);
-      if constexpr (Operation::kIsIdempotent) {
-        for (int64_t lane = 0; lane < kLanes; ++lane)
-          values[lane] = operation.combine(values[lane], first[columns - kLanes + lane]);
-        at = columns;
-      }
-      for (; at + kFew <= columns; at += kFew)
-        for (int64_t lane = 0; lane < kFew; ++lane)
-          values[lane] = operation.combine(values[lane], first[at + lane]);
-      Accumulator value = operation.merge(results[row], mergeLanes<kLanes>(values, operation));
-      for (; at < columns; ++at) value = operation.combine(value, first[at]);
-      results[row] = value;
-    }
-  });
-}
-
-// Sums of float32 numbers in float64.
-struct FloatSum {
-  static constexpr bool kIsDivisible = true;
-  static constexpr bool kIsIdempotent = false;
-  static constexpr double start = 0;
-  static constexpr std::plus<> merge{};
-  HEARTH_INLINE static double combine(double a, float b) { return a + static_cast<double>(b); }
-
-  void rows(const float* source, int64_t rows, int64_t columns, double* results) const;
-  void columns(const float* source, int64_t rows, int64_t columns, double* results) const;
-};
-
-// Folds rows, element by element, into one row of results.
-template <typename T, typename Accumulator, typename Operation>
-void foldInto(const T* source, int64_t rows, int64_t columns, Accumulator* results,
-              Operation operation) {
-  if constexpr (std::is_same_v<Operation, FloatSum>)
-    if (addFloatColumns(source, rows, columns, results)) return;
-  base::onWidestVectors([=]() HEARTH_INLINE {
-    int64_t row = 0;
-    // Four rows at a time, so that results are read and written less often.
-    for (; row + 4 <= rows; row += 4) {
-      const T* first = source + row * columns;
-#pragma GCC ivdep
-      for (int64_t i = 0; i < columns; ++i) {
-        Accumulator value = operation.combine(results[i], first[i]);
-        value = operation.combine(value, first[columns + i]);
-        value = operation.combine(value, first[2 * columns + i]);
-        results[i] = operation.combine(value, first[3 * columns + i]);
-      }
-    }
-    for (; row < rows; ++row) {
-#pragma GCC ivdep
-      for (int64_t i = 0; i < columns; ++i)
-        results[i] = operation.combine(results[i], source[row * columns + i]);
-    }
-  });
-}
-
-// The same, but treats several narrow rows as one that is wide enough for vectors.
-template <typename T, typename Accumulator, typename Operation>
-void foldColumns(const T* source, int64_t rows, int64_t columns, Accumulator* results,
-                 Operation operation) {
-  constexpr int64_t kWide = 512;
-  const int64_t together = kWide / columns;
-  if (together < 2 || rows < 4 * together)
-    return foldInto(source, rows, columns, results, operation);
-  std::vector<Accumulator> parts(static_cast<size_t>(together * columns), operation.start);
-  const int64_t whole = rows / together;
-  foldInto(source, whole, together * columns, parts.data(), operation);
-  for (int64_t part = 0; part < together; ++part)
-    for (int64_t i = 0; i < columns; ++i)
-      results[i] = operation.merge(results[i], parts[static_cast<size_t>(part * columns + i)]);
-  foldInto(source + whole * together * columns, rows % together, columns, results, operation);
-}
-
-void FloatSum::rows(const float* source, int64_t rows, int64_t columns, double* results) const {
-  if (!addFloatRows(source, rows, columns, results))
-    foldRows(source, rows, columns, results, *this);
-}
-
-void FloatSum::columns(const float* source, int64_t rows, int64_t columns, double* results) const {
-  foldColumns(source, rows, columns, results, *this);
-}
-
-// How elements become a result: `combine` adds an element, `merge` another result.
-template <typename T, typename Accumulator, typename Combine, typename Merge, bool isIdempotent>
-struct Fold {
-  static constexpr bool kIsIdempotent = isIdempotent;  // an element may be combined twice
-  // A product of many real numbers becomes subnormal on its way to zero, and subnormal numbers are
-  // slow. If the product were divided into parts, each part would.
-  static constexpr bool kIsDivisible = !std::is_same_v<Merge, std::multiplies<>>;
-
-  Accumulator start;  // result for no elements
-  Combine combine;
-  Merge merge;
-
-  // Folds each row into a result of its own.
-  void rows(const T* source, int64_t rows, int64_t columns, Accumulator* results) const {
-    foldRows(source, rows, columns, results, *this);
-  }
-  // Folds rows, element by element, into one row of results.
-  void columns(const T* source, int64_t rows, int64_t columns, Accumulator* results) const {
-    foldColumns(source, rows, columns, results, *this);
-  }
-};
-
-// Each such operation has `start`, `merge`, kIsDivisible, rows() and columns().
-
-// Sums of 8-bit numbers; columns() adds up to kMostNarrow rows in 16 bits first.
-template <typename T>
-struct ByteSum {
-  using Narrow = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
-  static constexpr int64_t kMostNarrow = 256;  // sums of that many numbers fit in 16 bits
-  static constexpr bool kIsDivisible = true;
-  static constexpr int64_t start = 0;
-  static int64_t merge(int64_t a, int64_t b) { return a + b; }
-
-  struct NarrowSum {
-    HEARTH_INLINE static Narrow combine(Narrow a, T b) { return static_cast<Narrow>(a + b); }
-  };
-
-  // Uses the instruction that sums distances: each element's distance from 0. The compiler must not
-  // know that it is 0, else it would not use the instruction.
-  void rows(const T* source, int64_t rows, int64_t columns, int64_t* results) const {
-    constexpr uint8_t kFlip = std::is_signed_v<T> ? 0x80 : 0;  // makes signed numbers unsigned
-    constexpr int64_t kBlock = 1 << 20;                        // sums fit in 32 bits
-    const auto zero = static_cast<uint8_t>(columns < 0 ? 1 : 0);
-    base::onWidestVectors([=]() HEARTH_INLINE {
-      for (int64_t row = 0; row < rows; ++row) {
-        const T* first = source + row * columns;
-        // The processor does not predict the end of a row; prefetching uses the time.
-        for (int64_t i = 0; i < columns; i += 64) __builtin_prefetch(first + 2 * columns + i);
-        int64_t sum = -int64_t{kFlip} * columns;
-        for (int64_t begin = 0; begin < columns; begin += kBlock) {
-          const int64_t end = std::min(columns, begin + kBlock);
-          int32_t part = 0;
-          for (int64_t i = begin; i < end; ++i)
-            part += std::abs(static_cast<uint8_t>(first[i] ^ kFlip) - zero);
-          sum += part;
-        }
-        results[row] += sum;
-      }
-    });
-  }
-
-  void columns(const T* source, int64_t rows, int64_t columns, int64_t* results) const {
-    constexpr int64_t kWide = 512;
-    const int64_t together = std::clamp<int64_t>(kWide / columns, 1, rows);
-    const int64_t width = together * columns;
-    std::vector<Narrow> values(static_cast<size_t>(width));
-    while (rows > 0) {
-      const int64_t taken = std::min(kMostNarrow, rows / together);
-      const int64_t parts = taken == 0 ? 1 : together;
-      std::ranges::fill(values, Narrow{0});
-      foldInto(source, std::max<int64_t>(taken, 1), parts * columns, values.data(), NarrowSum());
-      for (int64_t part = 0; part < parts; ++part)
-        for (int64_t i = 0; i < columns; ++i)
-          results[i] += values[static_cast<size_t>(part * columns + i)];
-      const int64_t done = std::max<int64_t>(taken, 1) * parts;
-      source += done * columns;
-      rows -= done;
-    }
-  }
-};
-
-// Whether any byte of a row is set, or all are. The search in a row ends at the first byte that
-// decides.
-struct AnyByte {
-  static constexpr bool kIsDivisible = true;
-  static constexpr uint8_t start = 0;
-  static uint8_t merge(uint8_t a, uint8_t b) { return a | b; }
-  void rows(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
-    const auto rest = static_cast<size_t>(columns - 1);
-    for (int64_t row = 0; row < rows; ++row, source += columns) {
-      // No byte is set if the first is not and each equals the one before it.
-      if (results[row] == 0)
-        results[row] = source[0] != 0 || std::memcmp(source, source + 1, rest) != 0;
-    }
-  }
-  void columns(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
-    foldInto(source, rows, columns, results, *this);
-  }
-  HEARTH_INLINE static uint8_t combine(uint8_t a, uint8_t b) {
-    return static_cast<uint8_t>(a | (b != 0 ? 1 : 0));
-  }
-};
-struct AllBytes {
-  static constexpr bool kIsDivisible = true;
-  static constexpr uint8_t start = 1;
-  static uint8_t merge(uint8_t a, uint8_t b) { return a & b; }
-  void rows(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
-    for (int64_t row = 0; row < rows; ++row, source += columns) {
-      if (results[row] != 0)
-        results[row] = std::memchr(source, 0, static_cast<size_t>(columns)) == nullptr;
-    }
-  }
-  void columns(const uint8_t* source, int64_t rows, int64_t columns, uint8_t* results) const {
-    foldInto(source, rows, columns, results, *this);
-  }
-  HEARTH_INLINE static uint8_t combine(uint8_t a, uint8_t b) {
-    return static_cast<uint8_t>(a & (b != 0 ? 1 : 0));
-  }
-};
 
 // Folds every input element into the result at its output position; reads the input once, in order.
 template <typename T, typename Accumulator, typename Operation>
@@ -460,51 +162,47 @@ struct Reduction {
   void runInto(const Operation& operation, const T* source, Accumulator* results) const {
     if (inputCount > 0) foldParts(context.threadPool, source, runs, results, operation);
   }
-
-  // Folds directly into the output, for operations that choose one of the elements.
-  template <typename T, typename Combine>
-  Status runInPlace(T start, Combine combine) const {
-    T* results = context.outputs[0].as<T>();
-    std::fill_n(results, outputCount, start);
-    runInto(Fold<T, T, Combine, Combine, true>{start, combine, combine}, context.inputs[0].as<T>(),
-            results);
-    return {};
-  }
 };
 
+// Folds directly into the output.
 template <typename T>
 Status selectExtreme(const Reduction& reduction, bool wantsLargest) {
   using Limits = std::numeric_limits<std::conditional_t<std::is_same_v<T, Half>, float, T>>;
   // Infinities are the neutral elements of real numbers.
   const T smallest = static_cast<T>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
   const T largest = static_cast<T>(Limits::has_infinity ? Limits::infinity() : Limits::max());
+  const T* source = reduction.context.inputs[0].as<T>();
+  T* results = reduction.context.outputs[0].as<T>();
+  std::fill_n(results, reduction.outputCount, wantsLargest ? smallest : largest);
   if (wantsLargest)
-    return reduction.runInPlace<T>(smallest,
-                                   [](const auto& a, const auto& b) { return b > a ? b : a; });
-  return reduction.runInPlace<T>(largest,
-                                 [](const auto& a, const auto& b) { return b < a ? b : a; });
+    reduction.runInto(Extreme(smallest, takeGreater), source, results);
+  else
+    reduction.runInto(Extreme(largest, takeLess), source, results);
+  return {};
 }
 
+template <typename Operation>
+std::vector<double> foldFloats(const Reduction& reduction, const Operation& operation) {
+  std::vector<double> results(reduction.outputCount, operation.start);
+  reduction.runInto(operation, reduction.context.inputs[0].as<float>(), results.data());
+  return results;
+}
+
+// The sums or products in float64.
 template <typename T>
-std::vector<double> sumReal(const Reduction& reduction) {
-  if constexpr (std::is_same_v<T, float>) {
-    std::vector<double> sums(reduction.outputCount);
-    reduction.runInto(FloatSum(), reduction.context.inputs[0].as<float>(), sums.data());
-    return sums;
-  } else {
+std::vector<double> foldReal(const Reduction& reduction, bool isProduct) {
+  if constexpr (std::is_same_v<T, float>)
+    return isProduct ? foldFloats(reduction, FloatProduct()) : foldFloats(reduction, FloatSum());
+  if (isProduct)
     return reduction.run<T>(
-        0.0, [](double a, T b) { return a + static_cast<double>(b); }, std::plus<>());
-  }
+        1.0, [](double a, T b) { return a * static_cast<double>(b); }, std::multiplies<>());
+  return reduction.run<T>(
+      0.0, [](double a, T b) { return a + static_cast<double>(b); }, std::plus<>());
 }
 
 template <typename T>
 Status reduceReal(const Reduction& reduction, OperationType type) {
-  const bool isProduct = type == OperationType::kReduceProd;
-  const std::vector<double> results =
-      isProduct
-          ? reduction.run<T>(
-                1.0, [](double a, T b) { return a * static_cast<double>(b); }, std::multiplies<>())
-          : sumReal<T>(reduction);
+  const std::vector<double> results = foldReal<T>(reduction, type == OperationType::kReduceProd);
   const double divisor =
       type == OperationType::kMean
           ? static_cast<double>(reduction.inputCount) / static_cast<double>(reduction.outputCount)

@@ -13,7 +13,7 @@
 #include "drivers/cpu/lowering/declined.h"
 #include "drivers/cpu/lowering/unary_lookup_table.h"
 #include "ops/concatenation.h"
-#include "ops/float_sums.h"
+#include "ops/float_folds.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
@@ -327,7 +327,7 @@ Result<bool> addMean(PlanBuilder* builder, uint32_t input, uint32_t output,
     groups.back().push_back(axis);
   }
   // Means of rows: XNNPACK calls a function for each row.
-  if (groups.size() == 1 && axes.back() + 1 == dimensions.size() && ops::hasFloatSums())
+  if (groups.size() == 1 && axes.back() + 1 == dimensions.size() && ops::hasFloatFolds())
     return false;
   for (; !groups.empty(); groups.pop_back()) {
     mean.axes = groups.back();

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "drivers/cpu/testing/compared_models.h"
-#include "ops/float_sums.h"
+#include "ops/float_folds.h"
 
 namespace hearth::cpu {
 namespace {
@@ -158,7 +158,7 @@ TEST(MeanTest, SeveralGroupsOfAxesEqualTheReference) {
 }
 
 TEST(MeanTest, RowsAreOnAKernelOfOursAndExact) {
-  if (!ops::hasFloatSums()) GTEST_SKIP() << "This CPU has no vectors for it.";
+  if (!ops::hasFloatFolds()) GTEST_SKIP() << "This CPU has no vectors for it.";
   for (const std::vector<int32_t>& axes : std::vector<std::vector<int32_t>>{{3}, {2, 3}}) {
     ModelBuilder builder;
     const Dimensions dimensions = {2, 5, 6, 67};
