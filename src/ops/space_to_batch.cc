@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/vector_dispatch.h"
 #include "ops/output_shape.h"
 #include "ops/registry.h"
-#include "ops/short_copy.h"
 #include "ops/strided_copy.h"
 #include "ops/tensor_types.h"
 #include "ops/validation.h"
@@ -79,11 +77,8 @@ void copyLines(const SpaceToBatchParameters& parameters, const View& from, const
       uint8_t* write =
           target +
           (image * to.stride[0] + row / blockHeight * to.stride[1] + begin * to.stride[2]) * step;
-      const int64_t readStep = blockWidth * from.stride[2] * step;
-      base::onWidestVectors([read, write, readStep, bytes, count = end - begin]() HEARTH_INLINE {
-        for (int64_t i = 0; i < count; ++i)
-          copyShort(write + i * static_cast<int64_t>(bytes), read + i * readStep, bytes);
-      });
+      copyPieces(bytes, static_cast<uint64_t>(end - begin), read,
+                 static_cast<uint64_t>(blockWidth * from.stride[2] * step), write, bytes);
     }
   };
   const auto lineBytes = static_cast<uint64_t>(from.stride[1]) * element;

@@ -327,6 +327,27 @@ void copyStrided(size_t elementSize, std::vector<CopyDimension> loops, const voi
                      });
 }
 
+void copyPieces(size_t bytes, uint64_t count, const uint8_t* source, uint64_t sourceStride,
+                uint8_t* target, uint64_t targetStride) {
+  const CopyDimension loop = {static_cast<int64_t>(count), static_cast<int64_t>(sourceStride),
+                              static_cast<int64_t>(targetStride)};
+  switch (bytes) {
+    case 1:
+      return copyRow(FixedBlock<1>{}, loop, source, target);
+    case 2:
+      return copyRow(FixedBlock<2>{}, loop, source, target);
+    case 4:
+      return copyRow(FixedBlock<4>{}, loop, source, target);
+    case 8:
+      return copyRow(FixedBlock<8>{}, loop, source, target);
+    default:
+      base::onWidestVectors([=]() HEARTH_INLINE {
+        for (int64_t i = 0; i < loop.size; ++i)
+          copyShort(target + i * loop.targetStride, source + i * loop.sourceStride, bytes);
+      });
+  }
+}
+
 void fillElements(size_t elementSize, const void* value, void* target, uint64_t count) {
   auto* bytes = static_cast<uint8_t*>(target);
   if (count == 0) return;

@@ -26,6 +26,10 @@ struct CopyDimension {
 void copyStrided(size_t elementSize, std::vector<CopyDimension> loops, const void* source,
                  void* target, threads::ThreadPool* pool = nullptr);
 
+// Copies `count` pieces of `bytes` bytes, which begin so many bytes apart.
+void copyPieces(size_t bytes, uint64_t count, const uint8_t* source, uint64_t sourceStride,
+                uint8_t* target, uint64_t targetStride);
+
 // The elements that a slice takes along one dimension: `size` of them from `begin` on, `stride`
 // apart. All of them lie inside; begin may be anything when size is 0.
 struct SliceRange {

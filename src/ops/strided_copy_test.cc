@@ -121,11 +121,30 @@ TEST(StridedCopyTest, ReversesRows) {
   checkReversedRows<uint64_t>();
 }
 
+constexpr int64_t kPieces[] = {1,   2,   3,   4,   7,   8,   9,    12,   15,   16,  17,  31,
+                               63,  64,  65,  100, 127, 128, 129,  255,  256,  257, 300, 511,
+                               512, 513, 767, 768, 769, 900, 1023, 1024, 1025, 5000};
+
 TEST(StridedCopyTest, CopiesPiecesOfAnyLength) {
-  for (const int64_t size : {3, 15, 16, 17, 31, 63, 64, 65, 100, 127, 128, 129, 1023, 1024, 1025})
+  for (const int64_t size : kPieces)
     expectCopied<uint8_t>({{5, size + 9, size + 1}, {size, 1, 1}},
                           static_cast<size_t>(5 * (size + 9)), 0,
                           static_cast<size_t>(5 * (size + 1)));
+}
+
+TEST(StridedCopyTest, CopiesPiecesAtAnyDistance) {
+  for (const int64_t size : kPieces)
+    for (const int64_t count : {0, 1, 7}) {
+      const int64_t from = size + 9;
+      const int64_t to = size + 1;
+      std::vector<uint8_t> source(static_cast<size_t>(count * from));
+      for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint8_t>(i * 31);
+      std::vector<uint8_t> expected(static_cast<size_t>(count * to), 0), actual = expected;
+      copyPlainly<uint8_t>({{count, from, to}, {size, 1, 1}}, 0, source.data(), expected.data());
+      copyPieces(static_cast<size_t>(size), static_cast<uint64_t>(count), source.data(),
+                 static_cast<uint64_t>(from), actual.data(), static_cast<uint64_t>(to));
+      EXPECT_EQ(actual, expected) << size;
+    }
 }
 
 TEST(StridedCopyTest, RepeatsWithStrideZero) {

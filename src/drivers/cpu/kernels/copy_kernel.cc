@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/kernels/copy_kernel.h"
 
-#include <cstring>
 #include <utility>
 
+#include "ops/strided_copy.h"
 #include "threads/parallel_ranges.h"
 
 namespace hearth::cpu {
 namespace {
-
-using threads::forRanges;
-using threads::grainOf;
 
 class CopyKernel final : public Kernel {
  public:
@@ -32,11 +29,12 @@ class CopyKernel final : public Kernel {
       const BlockCopy& copy = copies_[i];
       const Pointers& at = pointers_[i];
       if (copy.bytes == 0) continue;
-      forRanges(pool, copy.rows, grainOf(copy.bytes), [&](uint64_t begin, uint64_t end) {
-        for (uint64_t row = begin; row < end; ++row)
-          std::memcpy(at.destination + row * copy.destinationStride,
-                      at.source + row * copy.sourceStride, copy.bytes);
-      });
+      threads::forRanges(
+          pool, copy.rows, threads::grainOf(copy.bytes), [&](uint64_t begin, uint64_t end) {
+            ops::copyPieces(copy.bytes, end - begin, at.source + begin * copy.sourceStride,
+                            copy.sourceStride, at.destination + begin * copy.destinationStride,
+                            copy.destinationStride);
+          });
     }
     return {};
   }
