@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "drivers/cpu/cpu_device.h"
+#include "drivers/cpu/platform/thread_pools.h"
 #include "drivers/cpu/testing/reference_comparison.h"
 #include "hal/cts/model_builder.h"
 
@@ -111,6 +112,38 @@ TEST(ControlFlowTest, WeightsOfALoopArePackedOnce) {
   EXPECT_GE(report.packedBytes.at("FULLY_CONNECTED"), kWidth * kWidth * sizeof(float));
   EXPECT_LT(report.packedBytes.at("FULLY_CONNECTED"),
             2 * (kWidth + 16) * (kWidth + 16) * sizeof(float));
+}
+
+// The run of a branch is part of the run around it, which has all threads of the pool.
+TEST(ControlFlowTest, BranchesRunOnAllThreads) {
+  const uint32_t size = 1 << 18;
+  ModelBuilder builder;
+  uint32_t branches[2];
+  for (uint32_t& branch : branches) {
+    branch = builder.beginSubgraph();
+    const uint32_t in = builder.input(kFloat, {size});
+    builder.operation(OperationType::kFloor, {in}, {builder.output(kFloat, {size})});
+  }
+  builder.returnToMain();
+  const uint32_t condition = builder.input(kBool, {1});
+  const uint32_t in = builder.input(kFloat, {size});
+  builder.operation(
+      OperationType::kIf,
+      {condition, builder.subgraphOperand(branches[0]), builder.subgraphOperand(branches[1]), in},
+      {builder.output(kFloat, {size})});
+  const graph::Model model = builder.model();
+  hal::PrepareOptions options;
+  options.threads = 2;
+  options.driverOptions["store_mode"] = "off";
+  const auto prepared =
+      createCpuDevice()->prepareModel(std::make_shared<graph::Model>(model), options, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  const auto pool = sharedThreadPool(2);
+  ASSERT_TRUE(pool);
+  const threads::ThreadPool::Counters before = (*pool)->counters();
+  ASSERT_TRUE(runPrepared(model, *prepared, {{1}, bytesOf(randomFloats(size, 5))}));
+  EXPECT_GT((*pool)->counters().calls, before.calls);
+  EXPECT_EQ((*pool)->counters().serialCalls, before.serialCalls);
 }
 
 // y = x W + b if a condition holds, else c; W, b and c are passed to the branches.

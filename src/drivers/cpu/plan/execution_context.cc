@@ -298,6 +298,15 @@ Status ExecutionContext::runMeasured(size_t node, threads::ThreadPool* pool,
 Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                              threads::ThreadPool* pool, const base::Deadline& deadline,
                              const Measurement* measurement) {
+  // A pool of one thread has nobody to share a run with.
+  if (pool != nullptr && pool->threadCount() == 1) pool = nullptr;
+  const threads::ActiveRun active(pool);
+  return runActive(inputs, outputs, pool, deadline, measurement);
+}
+
+Status ExecutionContext::runActive(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                                   threads::ThreadPool* pool, const base::Deadline& deadline,
+                                   const Measurement* measurement) {
   if (!kernels_->isComplete()) {
     // A run in which XNNPACK refuses an operation is repeated. It cannot be once it has overwritten
     // its inputs, so all kernels are made beforehand.
@@ -316,9 +325,6 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
     stepsAreSetUp_ = false;
   }
   HEARTH_TRY(bind(inputs, outputs));
-  // A pool of one thread has nobody to share a run with.
-  if (pool != nullptr && pool->threadCount() == 1) pool = nullptr;
-  const threads::ActiveRun active(pool);
   hal::Progress* const progress = hal::progressOfThread();
   const bool isPlain = measurement == nullptr && progress == nullptr && !base::traceEnabled();
   if (isPlain && stepsAreSetUp_)
@@ -389,7 +395,8 @@ Status ExecutionContext::runNodes(threads::ThreadPool* pool, const base::Deadlin
 Status ExecutionContext::runInside(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                                    threads::ThreadPool* pool, const base::Deadline& deadline) {
   const hal::ProgressScope silent(nullptr);
-  return run(inputs, outputs, pool, deadline);
+  // A second active run would leave it fewer threads of the pool, of two threads one.
+  return runActive(inputs, outputs, pool, deadline, nullptr);
 }
 
 }  // namespace hearth::cpu

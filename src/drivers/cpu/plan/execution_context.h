@@ -109,6 +109,10 @@ class ExecutionContext {
 
   ExecutionContext(const Plan& plan, std::shared_ptr<KernelFactory> kernels)
       : plan_(plan), kernels_(std::move(kernels)) {}
+  // run() while a run of the pool is active, of this context or of the one around it.
+  Status runActive(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                   threads::ThreadPool* pool, const base::Deadline& deadline,
+                   const Measurement* measurement);
   Status bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
   void copyInputs(std::span<const Buffer> inputs);
   // Runs the nodes one after the other, building and setting up kernels where that is to be done.
