@@ -130,15 +130,20 @@ struct ClientFiles {
   std::optional<cache::CacheFileLock> lock;  // none when another process holds it
 };
 
+// Why cache files were not written; empty when they were.
+std::string problemOf(const Status& saved) {
+  if (saved) return "";
+  base::logInfo("A compilation is not cached. {}", saved.error().toString());
+  return saved.error().toString();
+}
+
 // Writes the client's cache files. Returns why that failed; empty when it did not, or when the
 // client has none.
 std::string save(const ModelParts& parts, cache::SegmentStore& store, ClientFiles& files) {
   if (!files.areThere()) return "";
   const Status saved = base::caught([&] { return saveModel(parts, store, files.cache); });
   files.lock.reset();
-  if (saved) return "";
-  base::logInfo("A compilation is not cached. {}", saved.error().toString());
-  return saved.error().toString();
+  return problemOf(saved);
 }
 
 std::shared_ptr<cache::SegmentStore> storeWithoutMemory() {
@@ -285,9 +290,22 @@ Result<std::shared_ptr<hal::PreparedModel>> CpuDevice::prepareModelFromCache(
   HEARTH_ASSIGN(std::shared_ptr<threads::ThreadPool> pool, sharedThreadPool(options.threads));
   if (saved.isInterpreted) {
     const auto constants = std::make_shared<SavedSegments>(saved);
+    FamilyKeeping keeping;
+    keeping.token = cache.token;
+    keeping.keep = [model = saved.model, options, store = saved.store, files = saved.files,
+                    own = std::make_shared<const hal::Cache>(std::move(cache))](
+                       const std::vector<PartWeights>& parts) {
+      const std::shared_ptr<cache::SegmentStore> used =
+          store != nullptr ? store : storeFor(*model, options);
+      return problemOf(base::caught([&] { return saveParts(*files, parts, *used, *own); }));
+    };
+    const std::shared_ptr<cache::SegmentStore> store =
+        saved.store != nullptr ? saved.store
+                               : std::make_shared<cache::AnonymousStore>(cache::StoreFailure{
+                                     cache::StoreReason::kOff, "The files name no segments."});
     auto dynamic = base::caught([&] {
-      return DynamicModel::create(saved.model, options, pool, nullptr,
-                                  {constants, std::move(saved.family)}, {});
+      return DynamicModel::create(saved.model, options, pool, store,
+                                  {constants, std::move(saved.family)}, std::move(keeping));
     });
     if (dynamic) return *std::move(dynamic);
     if (!hal::isForInterpreter(dynamic.error())) return std::unexpected(std::move(dynamic.error()));

@@ -44,7 +44,12 @@ ModelFamily::~ModelFamily() {
 
 void ModelFamily::endPreparation() {
   isPrepared_ = true;
-  keepLater();
+  bool isNew = saved() == nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    isNew |= std::ranges::any_of(parts_, [&](const Part& part) { return isWorthKeeping(part); });
+  }
+  if (isNew) keepLater();
 }
 
 void ModelFamily::finishSaves() const {
@@ -59,6 +64,12 @@ void ModelFamily::finishSaves() const {
 std::string ModelFamily::cacheProblem() const {
   const std::lock_guard lock(mutex_);
   return cacheProblem_;
+}
+
+// Whether the files of the client are to have the part: those of a saved model have some already.
+bool ModelFamily::isWorthKeeping(const Part& part) const {
+  return saved() == nullptr || (savedPart(part.operations).places.empty() &&
+                                !part.first->finishedWeights()->packedBytes().empty());
 }
 
 void ModelFamily::keepLater() {
@@ -77,7 +88,8 @@ void ModelFamily::keepNow() {
   }
   std::vector<PartWeights> weights;
   for (const Part& part : parts)
-    weights.push_back({digestOf(part.operations), part.first->finishedWeights()});
+    if (isWorthKeeping(part))
+      weights.push_back({digestOf(part.operations), part.first->finishedWeights()});
   std::string problem = keeping_.keep(std::move(weights));
   const std::lock_guard lock(mutex_);
   cacheProblem_ = std::move(problem);
@@ -141,7 +153,9 @@ Result<std::shared_ptr<CpuPreparedModel>> ModelFamily::prepare(
                   CpuPreparedModel::createBeside(first, std::move(part), options, pool_, saved()));
   }
   // What endPreparation() writes needs not be written before.
-  if (first == nullptr && keep(operations, prepared) && isPrepared_) keepLater();
+  if (first == nullptr && keep(operations, prepared) && isPrepared_ &&
+      isWorthKeeping({operations, prepared}))
+    keepLater();
   return prepared;
 }
 

@@ -31,7 +31,7 @@ struct PartLimits {
 };
 
 // A model from a client's cache files: its constants, and the packed weights of its parts. What
-// these lack is packed for this process alone.
+// these lack is packed.
 struct SavedFamily {
   std::shared_ptr<SavedSegments> constants;  // null: the model is not from cache files
   SavedParts parts;
@@ -39,8 +39,9 @@ struct SavedFamily {
 
 // How the packed weights of a family's parts are kept in a client's cache files.
 struct FamilyKeeping {
-  // Writes them. Called in the background when a part with new weights is prepared. Returns why
-  // they were not written; empty when they were. Null: they are not kept.
+  // Writes them. Called in the background when a part with new weights is prepared, with all parts
+  // or, for a saved model, with those that its files lack. Returns why they were not written; empty
+  // when they were. Null: they are not kept.
   std::function<std::string(std::vector<PartWeights>)> keep;
   hal::CacheToken token{};
 };
@@ -51,7 +52,7 @@ struct FamilyKeeping {
 // is written to the client's cache files. Thread-safe.
 class ModelFamily {
  public:
-  // `store` is null for a saved model.
+  // A saved model finds nothing in `store`.
   ModelFamily(const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
               std::shared_ptr<cache::SegmentStore> store, SavedFamily saved, FamilyKeeping keeping);
   ~ModelFamily();
@@ -63,7 +64,8 @@ class ModelFamily {
   const std::shared_ptr<SavedSegments>& saved() const { return saved_.constants; }
 
   // The deadline of the preparation, hal::PrepareOptions::deadline, no longer holds. Writes the
-  // client's cache files, although nothing may be packed yet.
+  // client's cache files, although nothing may be packed yet; those of a saved model only where
+  // they lack a part.
   void endPreparation();
 
   // Waits until the cache files are written.
@@ -84,6 +86,7 @@ class ModelFamily {
     std::shared_ptr<CpuPreparedModel> first;
   };
 
+  bool isWorthKeeping(const Part& part) const;
   void keepLater();
   void keepNow();
   std::shared_ptr<CpuPreparedModel> find(const std::vector<uint32_t>& operations) const;

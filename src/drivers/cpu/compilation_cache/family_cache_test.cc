@@ -251,20 +251,50 @@ TEST_P(FamilyCacheTest, PartsOfAModelThatIsDividedComeBack) {
   expectComesBack(withCut(&constants), constants, {take(3), take(5)});
 }
 
-// A model that was compiled, but never run, has told no shapes.
-TEST_P(FamilyCacheTest, WhatTheFilesLackIsPacked) {
+// A model that was compiled, but never run, has told no shapes. The first start that runs it
+// completes the files.
+TEST_P(FamilyCacheTest, WhatTheFilesLackIsPackedOnce) {
   Constants constants(6);
   const graph::Model model = ofAnyBatch(&constants);
-  const std::vector<uint8_t> right = run(*compile(model, {}), rowsOnly(2));
+  const std::vector<uint8_t> two = run(*compile(model, {}), rowsOnly(2));
+  const std::vector<uint8_t> five = run(*compile(model, {}), rowsOnly(5));
   ASSERT_NE(compile(model, files()), nullptr);
   constants.wipe();
-  const auto prepared = restored();
-  ASSERT_NE(prepared, nullptr);
-  EXPECT_EQ(run(*prepared, rowsOnly(2)), right);
-  const hal::StartReport report = prepared->startReport();
-  EXPECT_EQ(report.state, State::kCold);
-  EXPECT_EQ(report.reason, hal::start_reason::kNotInCacheFiles);
-  EXPECT_TRUE(report.packedBytes.contains("FULLY_CONNECTED"));
+  {
+    const auto prepared = restored();
+    ASSERT_NE(prepared, nullptr);
+    EXPECT_EQ(run(*prepared, rowsOnly(2)), two);
+    const hal::StartReport report = prepared->startReport();
+    EXPECT_EQ(report.state, State::kCold);
+    EXPECT_EQ(report.reason, hal::start_reason::kNotInCacheFiles);
+    EXPECT_TRUE(report.packedBytes.contains("FULLY_CONNECTED"));
+    EXPECT_EQ(report.cacheProblem, "");
+  }
+  expectWarm({rowsOnly(2), rowsOnly(5)}, {two, five});
+}
+
+// The part in front of the cut is packed when the model is compiled, the one behind it when it
+// runs.
+TEST_P(FamilyCacheTest, PartsAreAddedToThoseOfTheFiles) {
+  Constants constants(8);
+  const graph::Model model = withCut(&constants);
+  const Case some = caseOf({rowsOf(8), tensor<uint32_t>({2}, {3, kWidth})}, 3);
+  const std::vector<uint8_t> right = run(*compile(model, {}), some);
+  ASSERT_NE(compile(model, files()), nullptr);
+  constants.wipe();
+  EXPECT_EQ(run(*restored(), some), right);
+  expectWarm({some}, {right});
+}
+
+// A start that packs nothing leaves the files as they are.
+TEST_P(FamilyCacheTest, WholeFilesAreNotWrittenAgain) {
+  Constants constants(9);
+  const graph::Model model = ofAnyBatch(&constants);
+  const std::vector<uint8_t> right = run(*compile(model, files()), rowsOnly(2));
+  const auto before = fs::file_time_type::clock::now() - std::chrono::hours(9);
+  fs::last_write_time(modelFile(), before);
+  expectWarm({rowsOnly(2)}, {right});
+  EXPECT_EQ(fs::last_write_time(modelFile()), before);
 }
 
 // The client may change its constants once the model is freed, although files are being written.

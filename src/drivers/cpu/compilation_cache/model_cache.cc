@@ -57,25 +57,63 @@ Status checkFiles(const hal::Cache& cache) {
               kCacheFileCounts.data);
 }
 
+}  // namespace
+
+struct SavedFiles {
+  memory::Mapping model;
+  CachedPlan plan;  // refers to `model`
+  std::shared_ptr<const memory::Mapping> data;
+  uint64_t dataBytes = 0;
+};
+
+namespace {
+
 // ---- saving ----
 
 // Collects the large bytes of a model and rewrites the model so that it refers to them.
 class Saver {
  public:
-  Saver(const ModelParts& parts, cache::SegmentStore& store)
-      : parts_(parts), store_(store), model_(*parts.model) {}
+  explicit Saver(cache::SegmentStore& store) : store_(store) {}
 
-  void collect() {
+  void collect(const ModelParts& parts) {
     if (canName(store_)) store_.flush();
-    collectPlaces();
-    rewriteModel();
-    if (canName(store_)) publishConstants();
+    if (parts.weights != nullptr) addPlaces({}, *parts.weights);
+    for (const PartWeights& part : parts.family) addPlaces(part.part, *part.weights);
+    rewriteModel(parts);
+    if (canName(store_)) publishConstants(parts.model);
     name();
   }
 
+  // What the files have, and more parts. Error: kNotFound when the store lacks a segment of theirs.
+  Status extend(const SavedFiles& files, std::span<const PartWeights> parts) {
+    plan_ = files.plan;
+    HEARTH_ASSIGN(const CachedData data, CachedData::parse({files.data->data(), files.dataBytes}));
+    if (!plan_.places.empty()) {
+      HEARTH_ASSIGN(places_, PackingMap::parse(plan_.places, data.segments.size()));
+    }
+    for (const CachedData::Segment& segment : data.segments) {
+      if (segment.isInline) {
+        add({files.data->data() + segment.offset, segment.size}, nullptr);
+        continue;
+      }
+      const cache::FoundSegment found = store_.find(segment.key);
+      if (!found || found.segment->size() != segment.size)
+        return fail(ErrorCode::kNotFound, "The segment {} is not in the store any more.",
+                    segment.key.hex());
+      add({found.segment->data(), segment.size}, found.segment);
+    }
+    for (const PartWeights& part : parts) addPlaces(part.part, *part.weights);
+    if (canName(store_)) {
+      std::vector<uint32_t> indices;
+      for (size_t i = data.segments.size(); i < sources_.size(); ++i)
+        indices.push_back(static_cast<uint32_t>(i));
+      publish(indices);
+    }
+    name();
+    return {};
+  }
+
   Status write(const hal::Cache& cache) {
-    plan_.places = placeBytes_;
-    plan_.model = modelBytes_;
     HEARTH_ASSIGN(const cache::CacheOwner owner, cacheOwner(cache.token));
     data_.layOut();
     const std::vector<uint8_t> head = data_.encodedHead();
@@ -97,72 +135,63 @@ class Saver {
   struct Source {
     std::span<const uint8_t> bytes;
     cache::SegmentRef published;  // null: the bytes go into the data cache
+    std::shared_ptr<const void> owner;
+    bool mayChange = false;  // somebody else's memory
   };
 
-  uint32_t add(std::span<const uint8_t> bytes, cache::SegmentRef published) {
-    sources_.push_back({bytes, std::move(published)});
+  uint32_t add(std::span<const uint8_t> bytes, cache::SegmentRef published,
+               std::shared_ptr<const void> owner = nullptr) {
+    sources_.push_back({bytes, std::move(published), std::move(owner)});
     return static_cast<uint32_t>(sources_.size() - 1);
   }
 
-  void collectPlaces() {
-    std::vector<std::map<WeightPlace, PackedPlace>> places;
-    if (parts_.weights != nullptr) {
-      places_.graphs.emplace_back();
-      places.push_back(parts_.weights->places());
-    }
-    for (const PartWeights& part : parts_.family) {
-      places_.graphs.push_back(part.part);
-      places.push_back(part.weights->places());
-    }
-    // Of a segment that was not published only the used beginning is saved.
-    std::map<PackedSegment*, uint64_t> used;
-    for (const auto& ofPart : places)
-      for (const auto& [place, packed] : ofPart) {
-        uint64_t& size = used[packed.segment.get()];
-        size = std::max(size, packed.offset + packed.size);
+  // Adds the packed weights of a part.
+  void addPlaces(const base::Sha256Digest& part, const PackedWeights& weights) {
+    const auto graph = static_cast<uint32_t>(places_.graphs.size());
+    places_.graphs.push_back(part);
+    for (const auto& [place, packed] : weights.places()) {
+      const auto [known, isNew] = packedSegments_.try_emplace(packed.segment.get(), 0);
+      const uint64_t end = packed.offset + packed.size;
+      if (isNew) {
+        cache::SegmentRef published = canName(store_) ? packed.segment->published() : nullptr;
+        const uint64_t size = published != nullptr ? published->size() : end;
+        known->second = add({packed.segment->data(), size}, std::move(published), packed.segment);
       }
-    std::map<PackedSegment*, uint32_t> indices;
-    for (uint32_t graph = 0; graph < places.size(); ++graph)
-      for (const auto& [place, packed] : places[graph]) {
-        PackedSegment* const segment = packed.segment.get();
-        if (!indices.contains(segment)) {
-          cache::SegmentRef published = canName(store_) ? segment->published() : nullptr;
-          const uint64_t size = published != nullptr ? published->size() : used[segment];
-          indices[segment] = add({segment->data(), size}, std::move(published));
-          places_.segmentSizes.push_back(size);
-        }
-        places_.entries.push_back(
-            {graph, place, packed.seed, indices[segment], packed.offset, packed.size});
-      }
-    placeSegments_ = static_cast<uint32_t>(sources_.size());
+      // Of a segment that was not published only the used beginning is saved.
+      Source& source = sources_[known->second];
+      if (end > source.bytes.size()) source.bytes = {packed.segment->data(), end};
+      places_.entries.push_back(
+          {graph, place, packed.seed, known->second, packed.offset, packed.size});
+    }
   }
 
-  void rewriteModel() {
-    graph::Model model = model_;
+  void rewriteModel(const ModelParts& parts) {
+    graph::Model model = *parts.model;
     model.constantBytes.clear();
     model.pools.clear();
     std::vector<bool> isPacked;
-    plan_.isInterpreted = parts_.weights == nullptr;
-    plan_.referenceOnly = parts_.referenceOnly;
-    plan_.choices = parts_.choices;
-    if (parts_.plan != nullptr)
-      isPacked = findPackedConstants(model_, *parts_.plan, *parts_.weights);
+    plan_.isInterpreted = parts.weights == nullptr;
+    plan_.referenceOnly = parts.referenceOnly;
+    plan_.choices = parts.choices;
+    if (parts.plan != nullptr)
+      isPacked = findPackedConstants(*parts.model, *parts.plan, *parts.weights);
     for (size_t g = 0; g < model.subgraphs.size(); ++g)
       for (size_t i = 0; i < model.subgraphs[g].operands.size(); ++i) {
         graph::Operand& operand = model.subgraphs[g].operands[i];
         if (!operand.isConstant()) continue;
         const bool isHole =
             g == 0 && i < isPacked.size() && isPacked[i] && operand.location.length >= kWorthAHole;
-        place(&operand, {model_.constantData(operand), operand.location.length}, isHole, &model);
+        place(&operand, {parts.model->constantData(operand), operand.location.length}, isHole,
+              &model);
       }
     // Kernels may read past the last constant.
     model.constantBytes.resize(model.constantBytes.size() + kReadSlack);
     if (canName(store_)) *scales_ = graph::channelScales(model);
-    if (scales_->size() < kManyScales) {
-      modelBytes_ = graph::encodeModel(model);
-      return;
-    }
-    modelBytes_ = graph::encodeModel(model, graph::Scales::kApart);
+    const bool areApart = scales_->size() >= kManyScales;
+    modelBytes_ =
+        areApart ? graph::encodeModel(model, graph::Scales::kApart) : graph::encodeModel(model);
+    plan_.model = modelBytes_;
+    if (!areApart) return;
     plan_.scalesSegment =
         add({reinterpret_cast<const uint8_t*>(scales_->data()), scales_->size() * sizeof(float)},
             nullptr);
@@ -190,16 +219,25 @@ class Saver {
     }
   }
 
-  void publishConstants() {
-    std::vector<cache::SegmentRef> published(sources_.size());
+  void publishConstants(const std::shared_ptr<const graph::Model>& model) {
     std::vector<uint32_t> indices = plan_.poolSegments;
     if (plan_.scalesSegment) indices.push_back(*plan_.scalesSegment);
     for (const uint32_t index : indices) {
+      Source& source = sources_[index];
+      source.mayChange = true;
+      source.owner = model;
+      if (index == plan_.scalesSegment) source.owner = scales_;
+    }
+    publish(indices);
+  }
+
+  void publish(std::span<const uint32_t> indices) {
+    std::vector<cache::SegmentRef> published(sources_.size());
+    for (const uint32_t index : indices) {
       cache::PublishRequest request;
       request.payload = sources_[index].bytes;
-      request.owner = parts_.model;
-      request.mayChange = true;
-      if (index == plan_.scalesSegment) request.owner = scales_;
+      request.owner = sources_[index].owner;
+      request.mayChange = sources_[index].mayChange;
       request.done = [&published, index](cache::StoreResult<cache::SegmentRef> result) {
         if (result) published[index] = std::move(*result);
       };
@@ -227,12 +265,11 @@ class Saver {
       data_.segments.push_back(segment);
     }
     if (!places_.graphs.empty()) {
-      for (uint32_t i = 0; i < placeSegments_; ++i)
-        places_.segmentSizes[i] = data_.segments[i].size;
-      // The places' segments come first; those of constants follow.
-      for (size_t i = placeSegments_; i < data_.segments.size(); ++i)
-        places_.segmentSizes.push_back(data_.segments[i].size);
+      places_.segmentSizes.clear();
+      for (const CachedData::Segment& segment : data_.segments)
+        places_.segmentSizes.push_back(segment.size);
       placeBytes_ = places_.encoded();
+      plan_.places = placeBytes_;
     }
     if (keys.empty()) return;
     plan_.pin = {pin.finish()};
@@ -242,11 +279,9 @@ class Saver {
       base::logInfo("The segments of a compilation cache are not kept: {}", kept.error().message);
   }
 
-  const ModelParts& parts_;
   cache::SegmentStore& store_;
-  const graph::Model& model_;
-  std::vector<Source> sources_;  // by segment
-  uint32_t placeSegments_ = 0;
+  std::vector<Source> sources_;                        // by segment
+  std::map<PackedSegment*, uint32_t> packedSegments_;  // indices of those that were packed
   std::map<std::pair<const uint8_t*, uint64_t>, uint32_t> pools_;  // by a constant's bytes
   PackingMap places_;
   CachedPlan plan_;
@@ -255,17 +290,6 @@ class Saver {
   std::vector<uint8_t> modelBytes_;
   CachedData data_;
 };
-
-}  // namespace
-
-struct SavedFiles {
-  memory::Mapping model;
-  CachedPlan plan;  // refers to `model`
-  std::shared_ptr<const memory::Mapping> data;
-  uint64_t dataBytes = 0;
-};
-
-namespace {
 
 // ---- loading ----
 
@@ -391,15 +415,17 @@ Result<SavedModel> load(const hal::PrepareOptions& options, const hal::Cache& ca
   if (copied != nullptr && copied->hasLosses())
     return fail(ErrorCode::kNotFound, "The scales of the cached model cannot be read.");
   saved.model = {memory, &memory->model};
-  if (plan.isInterpreted && plan.places.empty()) return saved;
-  HEARTH_ASSIGN(SavedParts parts, partsOf(plan, data, memory->segments));
+  SavedParts parts;
+  if (!plan.isInterpreted || !plan.places.empty()) {
+    HEARTH_ASSIGN(parts, partsOf(plan, data, memory->segments));
+  }
   if (plan.isInterpreted) {
     saved.family = std::move(parts);
-    return saved;
+  } else {
+    saved.weights = std::make_shared<PackedWeights>();
+    for (const auto& [place, packed] : parts[{}].places) saved.weights->preset(place, packed);
+    saved.weights->seal();
   }
-  saved.weights = std::make_shared<PackedWeights>();
-  for (const auto& [place, packed] : parts[{}].places) saved.weights->preset(place, packed);
-  saved.weights->seal();
   saved.files = std::make_shared<const SavedFiles>(std::move(bytes.model), std::move(plan),
                                                    dataBytes, bytes.content.dataBytes);
   return saved;
@@ -426,10 +452,18 @@ Status saveModel(const ModelParts& parts, cache::SegmentStore& store, const hal:
   // A start from such files could not pack what they lack. One of a part packs it.
   if (parts.weights != nullptr && !parts.weights->hasAllPlaces())
     return fail(ErrorCode::kOutOfMemory, "Memory was missing for the list of packed weights.");
-  Saver saver(parts, store);
-  saver.collect();
+  Saver saver(store);
+  saver.collect(parts);
   // Constants that were lost read as zeros.
   HEARTH_TRY(hal::checkPoolsWhole(*parts.model));
+  return saver.write(cache);
+}
+
+Status saveParts(const SavedFiles& files, std::span<const PartWeights> parts,
+                 cache::SegmentStore& store, const hal::Cache& cache) {
+  const base::TraceSpan span("start", "save parts of the compilation");
+  Saver saver(store);
+  HEARTH_TRY(saver.extend(files, parts));
   return saver.write(cache);
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -56,7 +57,8 @@ struct SavedPart {
 };
 using SavedParts = std::map<base::Sha256Digest, SavedPart>;  // by PartWeights::part
 
-// The bytes of the files that a model was loaded from; saveChoices() writes them again.
+// The bytes of the files that a model was loaded from; saveParts() and saveChoices() write them
+// again.
 struct SavedFiles;
 
 // A model that saveModel() wrote, loaded from private copies of the files.
@@ -85,6 +87,11 @@ struct SavedModel {
 // it. Error: kNotFound when the mapping manager does not know the files, which are not interpreted
 // then, or when the store lacks a segment; others. After any error the client compiles the model.
 Result<SavedModel> loadModel(const hal::PrepareOptions& options, const hal::Cache& cache);
+
+// Writes the files of a model with unknown shapes again, with parts that they lack. Errors:
+// kNotFound when the store lacks a segment that they name; those of saveModel().
+Status saveParts(const SavedFiles& files, std::span<const PartWeights> parts,
+                 cache::SegmentStore& store, const hal::Cache& cache);
 
 // Writes the files again, with choices that were measured since. Errors: kIo, kOpFailed.
 Status saveChoices(const SavedFiles& files, std::vector<uint8_t> choices, const hal::Cache& cache);
