@@ -114,6 +114,8 @@ TEST(ChatTemplateTest, FiltersAndMethodsOfStrings) {
   EXPECT_EQ(render("{{ 'think</think>x'.split('</think>')[-1].lstrip('\\n') }}"
                    "{{ 'abc'.startswith(('x', 'a')) }}"),
             "xTrue");
+  EXPECT_EQ(render("{{ 'a\\r\\n\\nb\\rc\\r\\n'.splitlines() }}{{ 'a\\r\\n'.splitlines(true) }}"),
+            R"(['a', '', 'b', 'c']['a\r\n'])");
 }
 
 TEST(ChatTemplateTest, StringsAreDividedAndFormatted) {

@@ -53,6 +53,19 @@ TEST(PatternTest, GroupsRepeatAndGoBack) {
   EXPECT_THAT(matches("a{2}(?=c)", "aab aac"), ElementsAre("aa"));
 }
 
+TEST(PatternTest, CharactersHaveNumbers) {
+  EXPECT_THAT(matches("\\x{1fA}\\x61|\\u00AF", "\u01FAa\u00AF"), ElementsAre("\u01FAa", "\u00AF"));
+  EXPECT_THAT(problemOf("\\x{1g}"), HasSubstr("number of a character"));
+  EXPECT_THAT(problemOf("\\x{`}"), HasSubstr("number of a character"));
+  EXPECT_THAT(problemOf("\\x{}"), HasSubstr("number of a character"));
+  EXPECT_THAT(problemOf("\\x{110000}"), HasSubstr("too large"));
+}
+
+TEST(PatternTest, APointIsAnythingButTheEndOfALine) {
+  EXPECT_THAT(matches("a.|\n", "ab\na\u00E9"), ElementsAre("ab", "\n", "a\u00E9"));
+  EXPECT_THAT(matches("a.", "a\n"), IsEmpty());
+}
+
 TEST(PatternTest, PossessiveRepetitionsDoNotGoBack) {
   EXPECT_THAT(matches("a++b|a+", "aaab aaa"), ElementsAre("aaab", "aaa"));
   EXPECT_THAT(matches("a*+ab", "aaab"), IsEmpty());

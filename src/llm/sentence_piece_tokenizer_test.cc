@@ -130,6 +130,16 @@ TEST(SentencePieceTokenizerTest, MarksInATextAreTextUnlessAsked) {
   }
 }
 
+// The score of unknown text follows from those of normal pieces.
+TEST(SentencePieceTokenizerTest, AModelMayHaveNoNormalPieces) {
+  const Tokenizer tokenizer = read(PieceModelWriter(Kind::kUnigram)
+                                       .add("<unk>", 0, PieceType::kUnknown)
+                                       .add("a", 0, PieceType::kUserDefined)
+                                       .add("b", 0, PieceType::kUserDefined)
+                                       .setNormalizer(false, false));
+  EXPECT_THAT(encode(tokenizer, "abc"), ElementsAre(1, 2, 0));
+}
+
 TEST(SentencePieceTokenizerTest, ATextBehindItsStartIsTheFirst) {
   const Tokenizer tokenizer = read(smallModel(Kind::kUnigram).setNormalizer(true, false));
   EXPECT_THAT(encode(tokenizer, "<s>a<s>b", SpecialTokens::kAreParsed), ElementsAre(1, 9, 2, 1, 3));

@@ -129,6 +129,19 @@ TEST(TokenizerTest, CharactersWithoutATokenBecomeBytes) {
   EXPECT_EQ(tokenizer.decode(tokens), "a aé");
 }
 
+TEST(TokenizerTest, MetaspaceStandsForSpacesAndDigitsStandAlone) {
+  const Tokenizer tokenizer = parse(R"({"added_tokens":[],"normalizer":null,
+    "pre_tokenizer":{"type":"Sequence","pretokenizers":[
+      {"type":"Metaspace","replacement":"_","prepend_scheme":"always","split":true},
+      {"type":"Digits","individual_digits":true}]},
+    "decoder":{"type":"Metaspace","replacement":"_","prepend_scheme":"always","split":true},
+    "model":{"type":"BPE","merges":["_ a","1 2"],
+             "vocab":{"_":0,"a":1,"1":2,"2":3,"12":4,"_a":5}}})");
+  const std::vector<int32_t> tokens = encode(tokenizer, "a 12");
+  EXPECT_THAT(tokens, ElementsAre(5, 0, 2, 3));
+  EXPECT_EQ(tokenizer.decode(tokens), "a 12");
+}
+
 TEST(TextStreamTest, CharactersComeWhole) {
   std::string json = smallTokenizerJson();
   // The bytes of é as tokens.

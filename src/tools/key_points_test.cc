@@ -43,6 +43,15 @@ TEST(KeyPointsTest, HandsAndFacesAreInPixels) {
   }
 }
 
+TEST(KeyPointsTest, SmallNumbersAreFractions) {
+  std::vector<float> values;
+  for (int i = 0; i < 21; ++i) values.insert(values.end(), {0.25f, 0.5f, 0});
+  const auto points = keyPointsOf(floats(values, {1, 63}), {}, "", 224, 224);
+  ASSERT_TRUE(points);
+  EXPECT_EQ((*points)[7].x, 0.25);
+  EXPECT_EQ((*points)[7].y, 0.5);
+}
+
 TEST(KeyPointsTest, PointsOfAPlaneAreInPixels) {
   for (const uint64_t count : {21, 68, 478}) {
     std::vector<float> values;

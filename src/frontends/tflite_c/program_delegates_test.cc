@@ -12,6 +12,7 @@
 #include "frontends/tflite/testing/model_writer.h"
 #include "frontends/tflite_c/declarations.h"
 #include "frontends/tflite_c/testing/library.h"
+#include "tflite_abi/builtin_params.h"
 
 namespace hearth::tflite_c::testing {
 namespace {
@@ -234,6 +235,54 @@ TEST(ProgramDelegates, AStructureComputesWhatItTakes) {
     EXPECT_GT(record.prepared, before);
   }
   EXPECT_EQ(record.made, 0);
+}
+
+// What a delegate sees of two nodes' parameters.
+struct SeenParameters {
+  tflite_abi::ConvParams convolution{};
+  tflite_abi::DimensionsParams shape{};
+};
+
+TEST(ProgramDelegates, SeeTheParametersOfNodes) {
+  ModelWriter model;
+  const int32_t input = model.addTensor(TensorType::FLOAT32, {1, 2, 2, 1});
+  const int32_t filter = model.addConstant<float>(TensorType::FLOAT32, {1, 1, 1, 1}, {2});
+  const int32_t bias = model.addConstant<float>(TensorType::FLOAT32, {1}, {0});
+  const int32_t middle = model.addTensor(TensorType::FLOAT32, {1, 2, 2, 1});
+  const int32_t output = model.addTensor(TensorType::FLOAT32, {4});
+  tflite::schema::Conv2DOptionsT convolution;
+  convolution.padding = tflite::schema::Padding::VALID;
+  convolution.stride_w = convolution.stride_h = 1;
+  model.addOperator(BuiltinOperator::CONV_2D, {input, filter, bias}, {middle}, convolution);
+  tflite::schema::ReshapeOptionsT reshape;
+  reshape.new_shape = {4};
+  model.addOperator(BuiltinOperator::RESHAPE, {middle, model.ints({4})}, {output}, reshape);
+  model.setArguments({input}, {output});
+  SeenParameters seen;
+  TfLiteDelegate delegate{};
+  delegate.data_ = &seen;
+  delegate.flags = kTfLiteDelegateFlagsAllowDynamicTensors;
+  delegate.Prepare = [](TfLiteContext* context, TfLiteDelegate* own) {
+    auto& parameters = *static_cast<SeenParameters*>(own->data_);
+    for (const int index : {0, 1}) {
+      TfLiteNode* node = nullptr;
+      TfLiteRegistration* registration = nullptr;
+      if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk)
+        return kTfLiteError;
+      if (index == 0)
+        parameters.convolution = *static_cast<const tflite_abi::ConvParams*>(node->builtin_data);
+      else
+        parameters.shape = *static_cast<const tflite_abi::DimensionsParams*>(node->builtin_data);
+    }
+    return kTfLiteOk;
+  };
+  Program program(model.write());
+  add(&program, &delegate);
+  ASSERT_TRUE(program.create()) << program.messages();
+  EXPECT_EQ(seen.convolution.padding, 2);  // 0 is unknown, 1 is SAME
+  EXPECT_EQ(seen.convolution.strideWidth, 1);
+  EXPECT_EQ(seen.shape.count, 1);
+  EXPECT_EQ(seen.shape.values[0], 4);
 }
 
 TEST(ProgramDelegates, InputsMayLieInBuffersOfTheDelegate) {

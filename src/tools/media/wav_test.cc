@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "tools/media/file.h"
@@ -52,6 +53,19 @@ TEST(WavTest, ReadsSamplesBehindOtherChunks) {
   const auto samples = parseWav(wav(1, 1, 16000, 16));
   ASSERT_TRUE(samples) << samples.error().toString();
   EXPECT_EQ(*samples, (std::vector<int16_t>{-32768, 32767}));
+}
+
+TEST(WavTest, AnExtensibleFormatHasItsEncodingBehindTheFields) {
+  // The first two bytes of the format's identifier are the last ones of the chunk.
+  std::vector<uint8_t> file = wav(0xFFFE, 1, 16000, 16);
+  constexpr std::string_view kFormat = "fmt ";
+  const auto format = std::ranges::search(file, kFormat).begin();
+  format[4] = 26;
+  const std::vector<uint8_t> more = {0, 0, 16, 0, 0, 0, 0, 0, 1, 0};
+  file.insert(format + 8 + 16, more.begin(), more.end());
+  const auto samples = parseWav(file);
+  ASSERT_TRUE(samples) << samples.error().toString();
+  EXPECT_EQ(samples->size(), 2u);
 }
 
 TEST(WavTest, NamesWhatItCannotRead) {
