@@ -35,6 +35,7 @@ SLOW = {
 SLOW_FILES = {
     "all_vectors_test.py": "emulated runs of all vectors take minutes",
     "compatibility_test.py": "emulated starts of 60 models take minutes",
+    "installed_packages_test.py": "packages are built and installed in an emulated system",
     "stored_models_test.py": "emulated starts of larger models take minutes",
 }
 

@@ -21,8 +21,8 @@ DOWNLOAD_TRIES = 3
 # What a command mounts below the folder is gone with it, also when it is killed: who removes the folder then
 # would otherwise come to the /sys of this system.
 OWN_MOUNTS = ("unshare", "--mount", "--propagation", "private")
-ENTER = ('mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && '
-         'exec chroot --userspec="$1" "$0" /bin/sh -c \'cd "$0" && exec "$@"\' "${@:2}"')
+ENTER = ('for place in $1; do mount --rbind "/$place" "$0/$place" || exit; done; '
+         'exec chroot --userspec="$2" "$0" /bin/sh -c \'cd "$0" && exec "$@"\' "${@:3}"')
 
 
 def lastLines(text, count=5):
@@ -83,8 +83,10 @@ class FreshRoot:
         for name, value in os.environ.items():
             if name.lower().endswith("_proxy") or (self.launcher and name == "HEARTH_CACHE_DIR"):
                 environment[name] = value
+        # On ARM64 cpuinfo, which XNNPACK asks, finds the processors in /sys.
+        shown = "proc dev sys" if self.launcher else "proc dev"
         return ([*self.launcher, *OWN_MOUNTS, "bash", "-c", ENTER,
-                 str(self.folder), f"{user}:{user}", folder, *map(str, command)], environment)
+                 str(self.folder), shown, f"{user}:{user}", folder, *map(str, command)], environment)
 
     def run(self, *command, user=0, folder="/", timeout=1200, **variables):
         """The exit code and the output of a command in the system."""

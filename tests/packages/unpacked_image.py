@@ -70,5 +70,7 @@ class UnpackedImage:
              "--uid", self.USER, "--gid", self.USER, "--clearenv", *variables,
              "--ro-bind", str(self.root), "/", "--bind", str(self.store), "/store",
              "--ro-bind", str(self.home), "/home", "--proc", "/proc", "--dev", "/dev",
+             # As container engines do. On ARM64 cpuinfo, which XNNPACK asks, finds the processors there.
+             "--ro-bind", "/sys", "/sys",
              "--chdir", self.configuration["WorkingDir"], "--",
              *self.configuration["Entrypoint"], *map(str, arguments)], timeout=300)
