@@ -277,10 +277,16 @@ void JsonAutomaton::beginValue(const Frame& begin, uint8_t byte) {
       return push(frame);
     case Kind::kString:
       if (byte != '"') return;
-      frame.step = Step::kString;
+      frame.step = node.text != nullptr ? Step::kText : Step::kString;
+      if (node.text != nullptr) frame.count = node.text->begin();
       return push(frame);
     case Kind::kNumber:
     case Kind::kInteger:
+      if (node.text != nullptr) {
+        frame.step = Step::kText;
+        frame.count = node.text->begin();
+        return stepText(frame, byte);
+      }
       if (byte != '-' && !isDigit(byte)) return;
       frame.step = byte == '-' ? Step::kMinus : byte == '0' ? Step::kZero : Step::kDigits;
       frame.count = frame.step == Step::kDigits ? 1 : 0;
@@ -324,6 +330,8 @@ void JsonAutomaton::step(const Frame& frame, uint8_t byte) {
       reached_.push_back(frame.parent);
       return;
     }
+    case Step::kText:
+      return stepText(frame, byte);
     default:
       return stepNumber(frame, byte);
   }
@@ -448,7 +456,28 @@ void JsonAutomaton::stepString(Frame frame, uint8_t byte) {
   push(frame);
 }
 
+void JsonAutomaton::stepText(const Frame& frame, uint8_t byte) {
+  const TextAutomaton& text = *schema_->node(frame.node).text;
+  if (const auto state = text.next(frame.count, byte)) {
+    Frame next = frame;
+    next.count = *state;
+    return push(next);
+  }
+  if (!text.mayEnd(frame.count)) return;
+  if (schema_->node(frame.node).kind == Kind::kString) {
+    // Within the text a quote has a backslash before it.
+    if (byte == '"') reached_.push_back(frame.parent);
+    return;
+  }
+  const Frame parent = frames_[frame.parent];
+  step(parent, byte);
+}
+
 bool JsonAutomaton::isWholeNumber(const Frame& frame) const {
+  if (frame.step == Step::kText) {
+    const Node& node = schema_->node(frame.node);
+    return node.kind != Kind::kString && node.text->mayEnd(frame.count);
+  }
   return frame.step == Step::kZero || frame.step == Step::kDigits ||
          frame.step == Step::kFraction || frame.step == Step::kExponentDigits;
 }

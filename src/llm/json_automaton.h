@@ -62,6 +62,7 @@ class JsonAutomaton {
     kExponent,
     kExponentSign,
     kExponentDigits,
+    kText,  // a string behind its quote, or a number; count: the state of its automaton
   };
 
   // What is to be read, and behind it what the parent says.
@@ -100,6 +101,7 @@ class JsonAutomaton {
   void stepArray(const Frame& frame, uint8_t byte);
   void stepString(Frame frame, uint8_t byte);
   void stepNumber(Frame frame, uint8_t byte);
+  void stepText(const Frame& frame, uint8_t byte);
   bool isWholeNumber(const Frame& frame) const;
   uint32_t copy(uint32_t frame, const std::vector<Frame>& from,
                 std::unordered_map<uint32_t, uint32_t>* copies);

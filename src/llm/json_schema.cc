@@ -4,11 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "llm/chat_template.h"
+#include "llm/number_automaton.h"
+#include "llm/schema_exclusion.h"
+#include "llm/schema_formats.h"
+#include "llm/schema_pattern.h"
 #include "llm/template_value.h"
 
 namespace hearth::llm {
@@ -25,9 +31,10 @@ constexpr int64_t kMaxCount = 100'000;
 constexpr std::string_view kHere = "The schema";
 
 // Words that say nothing about which values are right.
-constexpr std::array<std::string_view, 13> kDescribing = {
-    "title",   "description", "default",    "examples", "$schema",     "$id",      "$comment",
-    "$anchor", "readOnly",    "deprecated", "$defs",    "definitions", "writeOnly"};
+constexpr std::array<std::string_view, 14> kDescribing = {
+    "title", "description", "default",   "examples",     "$schema",
+    "$id",   "$comment",    "$anchor",   "readOnly",     "deprecated",
+    "$defs", "definitions", "writeOnly", "discriminator"};
 
 constexpr std::array<std::string_view, 7> kTypes = {"object",  "array",   "string", "number",
                                                     "integer", "boolean", "null"};
@@ -43,7 +50,9 @@ bool hasType(const TemplateValue& value, const std::vector<std::string>& types) 
     if (type == "object") return value.asDictionary() != nullptr;
     if (type == "array") return value.asList() != nullptr;
     if (type == "string") return value.asText() != nullptr;
-    if (type == "integer") return value.asInteger() != nullptr;
+    if (type == "integer")
+      return value.asInteger() != nullptr ||
+             (value.asFloat() != nullptr && *value.asFloat() == std::trunc(*value.asFloat()));
     if (type == "number") return value.asInteger() != nullptr || value.asFloat() != nullptr;
     if (type == "boolean") return value.asBool() != nullptr;
     return value.isNone();
@@ -71,6 +80,7 @@ class JsonSchemaReader {
       schema_.nodes_[node].choices.push_back(made);
     }
     HEARTH_TRY(resolveChoices());
+    HEARTH_TRY(checkExclusions());
     findDepths();
     if (schema_.nodes_[schema_.root_].depth > JsonSchema::kMaxDepth)
       return fail(ErrorCode::kBadData,
@@ -168,7 +178,7 @@ class JsonSchemaReader {
         return fail(ErrorCode::kBadData, "{} has a $ref that is no text.", kHere);
       return reference(*pointer);
     }
-    for (const char* const word : {"anyOf", "allOf"})
+    for (const char* const word : {"anyOf", "oneOf", "allOf"})
       if (const TemplateValue* const schemas = schema->find(word))
         return readChoices(*schema, word, *schemas);
     HEARTH_ASSIGN(const std::vector<std::string> types, typesOf(*schema));
@@ -176,7 +186,8 @@ class JsonSchemaReader {
       return readLiterals(*schema, types);
     HEARTH_TRY(checkWords(*schema, "",
                           {"type", "properties", "required", "additionalProperties", "items",
-                           "minItems", "maxItems", "minLength", "maxLength"}));
+                           "minItems", "maxItems", "minLength", "maxLength", "pattern", "format",
+                           "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}));
     if (types.size() == 1) return read(types.front(), *schema);
     // Words that are of one type limit that type only.
     Node node{.kind = Kind::kAnyOf};
@@ -236,6 +247,7 @@ class JsonSchemaReader {
       HEARTH_ASSIGN(const uint32_t choice, read(item));
       node.choices.push_back(choice);
     }
+    if (word == "oneOf") exclusive_.push_back(node.choices);
     return add(std::move(node));
   }
 
@@ -274,10 +286,93 @@ class JsonSchemaReader {
     } else if (type == "string") {
       node.kind = Kind::kString;
       HEARTH_TRY(readCounts(schema, "minLength", "maxLength", &node));
+      HEARTH_TRY(readPattern(schema, &node));
     } else {
       node.kind = type == "integer" ? Kind::kInteger : Kind::kNumber;
+      HEARTH_TRY(readLimits(schema, &node));
     }
     return add(std::move(node));
+  }
+
+  // The expression that a string has to match; empty = any string.
+  static Result<std::string> expressionOf(const Dictionary& schema) {
+    const TemplateValue* const pattern = schema.find("pattern");
+    const TemplateValue* const format = schema.find("format");
+    if (pattern != nullptr && format != nullptr)
+      return fail(ErrorCode::kUnsupported,
+                  "{} has 'pattern' beside 'format', which is not supported.", kHere);
+    if (pattern == nullptr && format == nullptr) return std::string();
+    const std::string* const text = (pattern != nullptr ? pattern : format)->asText();
+    if (text == nullptr)
+      return fail(ErrorCode::kBadData, "{} has a '{}' that is no text.", kHere,
+                  pattern != nullptr ? "pattern" : "format");
+    // Every string has the part that is empty.
+    if (pattern != nullptr) return text->empty() ? std::string("^") : *text;
+    std::string expression = expressionOfFormat(*text);
+    if (expression.empty())
+      return fail(ErrorCode::kUnsupported, "{} has the 'format' '{}', which is not supported.",
+                  kHere, *text);
+    return expression;
+  }
+
+  Status readPattern(const Dictionary& schema, Node* node) {
+    HEARTH_ASSIGN(const std::string expression, expressionOf(schema));
+    if (expression.empty()) return {};
+    const char* const word = schema.find("pattern") != nullptr ? "pattern" : "format";
+    auto text = stringOf(expression, node->least, node->most);
+    if (!text)
+      return fail(text.error().code(), "{} has a '{}' that cannot be used: {}.", kHere, word,
+                  text.error().message());
+    if (!*text)
+      return fail(ErrorCode::kBadData, "{} has a '{}' that no string of its length has.", kHere,
+                  word);
+    node->text = std::make_shared<const TextAutomaton>(**std::move(text));
+    // The automaton knows them.
+    node->least = 0;
+    node->most = JsonSchema::kMost;
+    return {};
+  }
+
+  Result<std::optional<TextAutomaton>> stringOf(std::string_view expression, uint32_t least,
+                                                uint32_t most) {
+    HEARTH_ASSIGN(CharacterAutomaton automaton, patternAutomaton(expression, &budget_));
+    if (least > 0 || most != JsonSchema::kMost) {
+      HEARTH_ASSIGN(automaton, withLength(automaton, least, most, &budget_));
+    }
+    return stringAutomaton(automaton, &budget_);
+  }
+
+  Status readLimits(const Dictionary& schema, Node* node) {
+    NumberLimits limits{.isInteger = node->kind == Kind::kInteger};
+    bool isLimited = false;
+    for (const auto& [word, isLeast, isExcluded] :
+         {std::tuple("minimum", true, false), std::tuple("exclusiveMinimum", true, true),
+          std::tuple("maximum", false, false), std::tuple("exclusiveMaximum", false, true)}) {
+      const TemplateValue* const value = schema.find(word);
+      if (value == nullptr) continue;
+      if (value->asInteger() == nullptr && value->asFloat() == nullptr)
+        return fail(ErrorCode::kBadData, "{} has '{}' that is no number.", kHere, word);
+      isLimited = true;
+      NumberLimit limit = value->asInteger() != nullptr ? NumberLimit::of(*value->asInteger())
+                                                        : NumberLimit::of(*value->asFloat());
+      limit.isExcluded = isExcluded;
+      std::optional<NumberLimit>& kept = isLeast ? limits.least : limits.most;
+      // The stricter one counts; of two with the same number that is the one that excludes it.
+      const auto order = kept ? limit.compare(*kept) : std::strong_ordering::equal;
+      if (order == 0 || (order > 0) == isLeast) kept = std::move(limit);
+    }
+    if (!isLimited) return {};
+    auto text = numberAutomaton(limits, &budget_);
+    if (!text)
+      return fail(text.error().code(), "{} has limits of a number that cannot be used: {}.", kHere,
+                  text.error().message());
+    if (!*text)
+      return fail(ErrorCode::kBadData,
+                  "{} has limits of a number between which there is none of up to {} digits.",
+                  kHere,
+                  limits.isInteger ? NumberLimits::kMaxWholeDigits : NumberLimits::kMaxDigits);
+    node->text = std::make_shared<const TextAutomaton>(**std::move(text));
+    return {};
   }
 
   static Status readCounts(const Dictionary& schema, std::string_view least, std::string_view most,
@@ -340,6 +435,7 @@ class JsonSchemaReader {
         node.properties.push_back({.key = std::move(key), .value = value, .isRequired = true});
       }
     }
+    node.isClosed = isClosed;
     node.hasAnyKeys = node.properties.empty() && properties == nullptr && !isClosed;
     if (node.hasAnyKeys) {
       HEARTH_ASSIGN(node.items, readOthers());
@@ -379,6 +475,20 @@ class JsonSchemaReader {
     return {};
   }
 
+  // What is generated of a schema in `oneOf` must not conform to another one there.
+  Status checkExclusions() const {
+    SchemaExclusion exclusion(schema_.nodes_);
+    for (const std::vector<uint32_t>& nodes : exclusive_) {
+      HEARTH_ASSIGN(const auto overlap, exclusion.overlap(nodes));
+      if (overlap)
+        return fail(ErrorCode::kUnsupported,
+                    "{} has 'oneOf' whose schemas {} and {} may be right at once; 'anyOf' allows "
+                    "that.",
+                    kHere, overlap->first + 1, overlap->second + 1);
+    }
+    return {};
+  }
+
   // The depths that each round finds are the right ones up to the round's number.
   void findDepths() {
     const auto depthOf = [&](uint32_t index) {
@@ -411,6 +521,8 @@ class JsonSchemaReader {
   std::map<std::string, uint32_t, std::less<>> references_;
   std::vector<std::pair<uint32_t, std::string>> unread_;
   std::optional<uint32_t> any_;
+  std::vector<std::vector<uint32_t>> exclusive_;  // the nodes of each `oneOf`
+  AutomatonBudget budget_;
 };
 
 Result<JsonSchema> JsonSchema::parse(std::string_view json) {

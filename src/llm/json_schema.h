@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "llm/text_automaton.h"
 
 namespace hearth::llm {
 
@@ -32,10 +34,13 @@ class JsonSchema {
     Kind kind = Kind::kAnyOf;
     std::vector<Property> properties;   // of an object
     bool hasAnyKeys = false;            // an object without `properties`, whose values are `items`
+    bool isClosed = false;              // an object that has no other properties
     uint32_t items = 0;                 // the values of an array, or of an object's own keys
     uint32_t least = 0;                 // elements of an array, characters of a string
     uint32_t most = kMost;              // the same
     std::vector<std::string> literals;  // JSON texts, not empty
+    // What stands between the quotes of a string, or a number is; null = without such limits.
+    std::shared_ptr<const TextAutomaton> text;
     // Of any kind: the nodes that such a value may be, itself unless it is kAnyOf. None is kAnyOf.
     std::vector<uint32_t> choices;
     // How deeply objects and arrays of the simplest such value nest; above kMaxDepth where there is
@@ -44,9 +49,11 @@ class JsonSchema {
   };
 
   // Known are `type`, `properties`, `required`, `additionalProperties`, `items`, `minItems`,
-  // `maxItems`, `minLength`, `maxLength`, `enum`, `const`, `anyOf`, `allOf` of one schema, and
-  // `$ref` to a place in the text itself; words that only describe are skipped. Errors: kBadData
-  // for what is no schema, or one that no text conforms to; kUnsupported for other words.
+  // `maxItems`, `minLength`, `maxLength`, `pattern`, `format`, `minimum`, `maximum`,
+  // `exclusiveMinimum`, `exclusiveMaximum`, `enum`, `const`, `anyOf`, `oneOf` of schemas that
+  // exclude each other, `allOf` of one schema, and `$ref` to a place in the text itself; words that
+  // only describe are skipped. Errors: kBadData for what is no schema, or one that no text conforms
+  // to; kUnsupported for other words, and other values of these.
   static Result<JsonSchema> parse(std::string_view json);
 
   // Of any object.

@@ -4,47 +4,20 @@
 
 #include <gmock/gmock.h>
 
-#include <memory>
 #include <random>
 #include <string>
 
 #include "llm/chat_template.h"
 #include "llm/json_automaton.h"
+#include "llm/testing/schema_texts.h"
 
 namespace hearth::llm {
 namespace {
 
 using ::testing::HasSubstr;
 
-// Reads texts of one schema.
-class Texts {
- public:
-  explicit Texts(std::string_view schema) {
-    auto parsed = JsonSchema::parse(schema);
-    EXPECT_TRUE(parsed) << schema.substr(0, 200) << ": " << parsed.error().toString();
-    automaton_ =
-        std::make_unique<JsonAutomaton>(std::make_shared<const JsonSchema>(parsed.value()));
-  }
-
-  JsonAutomaton& automaton() { return *automaton_; }
-  JsonAutomaton::State stateBehind(std::string_view text) {
-    JsonAutomaton::State state = automaton_->begin();
-    for (const char c : text) state = automaton_->next(state, static_cast<uint8_t>(c));
-    return state;
-  }
-  bool has(std::string_view text) { return automaton_->mayEnd(stateBehind(text)); }
-
- private:
-  std::unique_ptr<JsonAutomaton> automaton_;
-};
-
-std::string problemOf(std::string_view schema) {
-  const auto parsed = JsonSchema::parse(schema);
-  return parsed ? "" : parsed.error().toString();
-}
-
 TEST(JsonSchemaTest, AnyObjectIsAllOfJson) {
-  Texts texts(R"({"type": "object"})");
+  SchemaTexts texts(R"({"type": "object"})");
   for (const char* const right :
        {"{}", "{ }", R"({"a":1})", R"({"a": [1, -2.5e+3, 0, true, false, null, "x", {}, []]})",
         "{\n  \"a\": {\n    \"b\": \"\\u00e9\\n\\\"\"\n  }\n}", R"({"é": "日本 🎉"})"})
@@ -73,7 +46,7 @@ TEST(JsonSchemaTest, AnyObjectIsAllOfJson) {
 }
 
 TEST(JsonSchemaTest, PropertiesComeInTheirOrder) {
-  Texts texts(R"({"type": "object", "additionalProperties": false, "required": ["b", "d"],
+  SchemaTexts texts(R"({"type": "object", "additionalProperties": false, "required": ["b", "d"],
       "properties": {"a": {"type": "integer"}, "b": {"type": "string"}, "c": {"type": "null"},
                      "d": {"type": "boolean"}, "e": {"type": "number"}}})");
   for (const char* const right :
@@ -89,30 +62,31 @@ TEST(JsonSchemaTest, PropertiesComeInTheirOrder) {
 }
 
 TEST(JsonSchemaTest, CountsAreLimits) {
-  Texts array(R"({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2})");
+  SchemaTexts array(
+      R"({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2})");
   EXPECT_TRUE(array.has("[1]") && array.has("[1, 2]"));
   EXPECT_FALSE(array.has("[]") || array.has("[1,2,3]") || array.has("[1,]"));
-  Texts many(R"({"type": "array", "items": {"type": "null"}, "minItems": 2})");
+  SchemaTexts many(R"({"type": "array", "items": {"type": "null"}, "minItems": 2})");
   EXPECT_FALSE(many.has("[null]"));
   EXPECT_TRUE(many.has("[null,null]") && many.has("[null,null,null,null]"));
-  Texts text(R"({"type": "string", "minLength": 2, "maxLength": 3})");
+  SchemaTexts text(R"({"type": "string", "minLength": 2, "maxLength": 3})");
   EXPECT_TRUE(text.has(R"("ab")") && text.has(R"("é\n日")"));
   EXPECT_FALSE(text.has(R"("a")") || text.has(R"("abcd")"));
 }
 
 TEST(JsonSchemaTest, ValuesAreThoseOfAList) {
-  Texts texts(R"({"enum": ["red", "re", 1, 12, null, {"a": [1]}]})");
+  SchemaTexts texts(R"({"enum": ["red", "re", 1, 12, null, {"a": [1]}]})");
   for (const char* const right : {R"("red")", R"("re")", "1", "12", "null", R"({"a": [1]})"})
     EXPECT_TRUE(texts.has(right)) << right;
   EXPECT_FALSE(texts.has(R"("r")") || texts.has("2") || texts.has("123"));
-  EXPECT_TRUE(Texts(R"({"const": "x"})").has(R"("x")"));
-  Texts strings(R"({"type": "string", "enum": ["a", 1]})");
+  EXPECT_TRUE(SchemaTexts(R"({"const": "x"})").has(R"("x")"));
+  SchemaTexts strings(R"({"type": "string", "enum": ["a", 1]})");
   EXPECT_TRUE(strings.has(R"("a")"));
   EXPECT_FALSE(strings.has("1"));
 }
 
 TEST(JsonSchemaTest, ChoicesAreFollowedSideBySide) {
-  Texts texts(R"({"anyOf": [
+  SchemaTexts texts(R"({"anyOf": [
       {"type": "object", "properties": {"kind": {"const": "a"}, "x": {"type": "integer"}},
        "required": ["kind", "x"]},
       {"type": "object", "properties": {"kind": {"const": "ab"}, "y": {"type": "string"}},
@@ -125,7 +99,7 @@ TEST(JsonSchemaTest, ChoicesAreFollowedSideBySide) {
 }
 
 TEST(JsonSchemaTest, ReferencesMayLeadBack) {
-  Texts texts(R"({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object",
+  SchemaTexts texts(R"({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object",
       "properties": {"value": {"type": "integer"},
                      "next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}},
       "required": ["value", "next"], "additionalProperties": false}}})");
@@ -137,12 +111,12 @@ TEST(JsonSchemaTest, ReferencesMayLeadBack) {
   EXPECT_NE(texts.stateBehind(text + "n"), JsonAutomaton::kWrong);
   EXPECT_EQ(texts.stateBehind(text + "{"), JsonAutomaton::kWrong);
   // A schema may be its own choice, which adds nothing.
-  Texts loop(R"({"anyOf": [{"$ref": "#"}, {"type": "null"}]})");
+  SchemaTexts loop(R"({"anyOf": [{"$ref": "#"}, {"type": "null"}]})");
   EXPECT_TRUE(loop.has("null"));
 }
 
 TEST(JsonSchemaTest, NumbersAndSpacesComeToAnEnd) {
-  Texts texts(R"({"type": "array", "items": {"type": "number"}})");
+  SchemaTexts texts(R"({"type": "array", "items": {"type": "number"}})");
   const std::string digits(JsonAutomaton::kMaxDigits, '3');
   EXPECT_TRUE(texts.has("[" + digits + "." + digits + "e-10]"));
   EXPECT_EQ(texts.stateBehind("[" + digits + "3"), JsonAutomaton::kWrong);
@@ -153,7 +127,7 @@ TEST(JsonSchemaTest, NumbersAndSpacesComeToAnEnd) {
             JsonAutomaton::kWrong);
   EXPECT_EQ(texts.stateBehind("[\n\n"), JsonAutomaton::kWrong);
   // A number ends by itself where no more digits may come.
-  Texts number(R"({"type": "integer"})");
+  SchemaTexts number(R"({"type": "integer"})");
   EXPECT_TRUE(number.automaton().mustEnd(number.stateBehind("-0")));
   EXPECT_TRUE(number.automaton().mustEnd(number.stateBehind(digits)));
   EXPECT_FALSE(number.automaton().mustEnd(number.stateBehind("1")));
@@ -170,27 +144,9 @@ TEST(JsonSchemaTest, WhoeverTakesWhatMayComeGetsToAnEnd) {
         R"({"$ref": "#/$defs/t", "$defs": {"t": {"type": "object", "required": ["l"],
             "properties": {"l": {"type": "array", "items": {"$ref": "#/$defs/t"}},
                            "s": {"type": "integer"}}}}})"}) {
-    Texts texts(schema);
+    SchemaTexts texts(schema);
     for (int trial = 0; trial < 50; ++trial) {
-      JsonAutomaton& automaton = texts.automaton();
-      JsonAutomaton::State state = automaton.begin();
-      std::string text;
-      while (!automaton.mustEnd(state)) {
-        std::string possible;
-        for (int byte = 0; byte < 256; ++byte)
-          if (automaton.next(state, static_cast<uint8_t>(byte)) != JsonAutomaton::kWrong)
-            possible.push_back(static_cast<char>(byte));
-        ASSERT_FALSE(possible.empty()) << schema << " behind " << text;
-        // Rather what closes something, so that texts stay short.
-        std::string closing;
-        for (const char c : possible)
-          if (c == '}' || c == ']' || c == '"') closing.push_back(c);
-        const std::string& from = !closing.empty() && random() % 3 != 0 ? closing : possible;
-        text.push_back(from[random() % from.size()]);
-        state = automaton.next(state, static_cast<uint8_t>(text.back()));
-        ASSERT_LT(text.size(), 1'000'000u);
-        if (automaton.size() > 500) state = automaton.forgetOthers(state);
-      }
+      const std::string text = texts.make(&random, "}]\"");
       EXPECT_TRUE(templateValueOfJson(text)) << text;
       EXPECT_TRUE(texts.has(text)) << text;
     }
@@ -198,34 +154,36 @@ TEST(JsonSchemaTest, WhoeverTakesWhatMayComeGetsToAnEnd) {
 }
 
 TEST(JsonSchemaTest, WhatIsNotSupportedIsRefusedByName) {
-  EXPECT_THAT(problemOf(R"({"type": "string", "pattern": "a"})"), HasSubstr("'pattern'"));
-  EXPECT_THAT(problemOf(R"({"type": "integer", "minimum": 1})"), HasSubstr("'minimum'"));
-  EXPECT_THAT(problemOf(R"({"oneOf": [{"type": "null"}]})"), HasSubstr("'oneOf'"));
-  EXPECT_THAT(problemOf(R"({"type": "object", "anyOf": [{"type": "object"}]})"),
+  EXPECT_THAT(schemaProblem(R"({"type": "array", "uniqueItems": true})"),
+              HasSubstr("'uniqueItems'"));
+  EXPECT_THAT(schemaProblem(R"({"type": "integer", "multipleOf": 2})"), HasSubstr("'multipleOf'"));
+  EXPECT_THAT(schemaProblem(R"({"not": {"type": "null"}})"), HasSubstr("'not'"));
+  EXPECT_THAT(schemaProblem(R"({"type": "object", "anyOf": [{"type": "object"}]})"),
               HasSubstr("'type' beside 'anyOf'"));
-  EXPECT_THAT(problemOf(R"({"$ref": "other.json#/a"})"), HasSubstr("no place"));
-  EXPECT_THAT(problemOf(R"({"properties": {"a": {}}})"), HasSubstr("`type`"));
-  EXPECT_THAT(problemOf(R"({"type": "array", "maxItems": 1e30})"), HasSubstr("no count"));
-  EXPECT_THAT(problemOf(R"({"type": "array", "maxItems": 1000000})"), HasSubstr("at most"));
-  EXPECT_EQ(problemOf(R"({"type": "object", "title": "T", "description": "d",
+  EXPECT_THAT(schemaProblem(R"({"$ref": "other.json#/a"})"), HasSubstr("no place"));
+  EXPECT_THAT(schemaProblem(R"({"properties": {"a": {}}})"), HasSubstr("`type`"));
+  EXPECT_THAT(schemaProblem(R"({"type": "array", "maxItems": 1e30})"), HasSubstr("no count"));
+  EXPECT_THAT(schemaProblem(R"({"type": "array", "maxItems": 1000000})"), HasSubstr("at most"));
+  EXPECT_EQ(schemaProblem(R"({"type": "object", "title": "T", "description": "d",
                           "properties": {"a": {"default": 1, "type": "integer"}}})"),
             "");
 }
 
 TEST(JsonSchemaTest, WhatNoTextConformsToIsRefused) {
-  EXPECT_THAT(problemOf(R"({"type": "object", "properties": {"a": {"$ref": "#"}},
+  EXPECT_THAT(schemaProblem(R"({"type": "object", "properties": {"a": {"$ref": "#"}},
                             "required": ["a"]})"),
               HasSubstr("contains itself"));
-  EXPECT_THAT(problemOf(R"({"anyOf": [{"$ref": "#"}]})"), HasSubstr("no value"));
-  EXPECT_THAT(problemOf(R"({"type": "string", "minLength": 3, "maxLength": 2})"),
+  EXPECT_THAT(schemaProblem(R"({"anyOf": [{"$ref": "#"}]})"), HasSubstr("no value"));
+  EXPECT_THAT(schemaProblem(R"({"type": "string", "minLength": 3, "maxLength": 2})"),
               HasSubstr("above"));
-  EXPECT_THAT(problemOf(R"({"type": "string", "enum": [1]})"), HasSubstr("its type"));
-  EXPECT_THAT(problemOf(R"({"type": "object", "required": ["a"], "additionalProperties": false})"),
-              HasSubstr("excludes"));
+  EXPECT_THAT(schemaProblem(R"({"type": "string", "enum": [1]})"), HasSubstr("its type"));
+  EXPECT_THAT(
+      schemaProblem(R"({"type": "object", "required": ["a"], "additionalProperties": false})"),
+      HasSubstr("excludes"));
   for (const char* const wrong :
        {"", "1", "null", R"({"type": 1})", R"({"type": "text"})", R"({"type": []})",
         R"({"anyOf": []})", R"({"enum": 1})", "false", R"({"type": "object", "properties": [1]})"})
-    EXPECT_NE(problemOf(wrong), "") << wrong;
+    EXPECT_NE(schemaProblem(wrong), "") << wrong;
 }
 
 TEST(JsonSchemaTest, ManyReferencesInARowAreRead) {
@@ -233,7 +191,7 @@ TEST(JsonSchemaTest, ManyReferencesInARowAreRead) {
   for (int i = 0; i < 1500; ++i)
     json +=
         "\"d" + std::to_string(i) + "\": {\"$ref\": \"#/$defs/d" + std::to_string(i + 1) + "\"},";
-  Texts texts(json + R"("d1500": {"type": "null"}}})");
+  SchemaTexts texts(json + R"("d1500": {"type": "null"}}})");
   EXPECT_TRUE(texts.has("null"));
 }
 

@@ -56,6 +56,9 @@ void addGeneration(CLI::App* app, LanguageOptions* options) {
   app->add_option("--stop", options->stops, "A text that ends the answer; may be repeated")
       ->allow_extra_args(false)
       ->type_name("TEXT");
+  app->add_option("--json-schema", options->jsonSchema,
+                  "A JSON Schema that an answer conforms to, or @FILE")
+      ->type_name("TEXT");
   addModelOptions(app, options);
   app->add_option(
          "--prefix-store", options->prefixStore,

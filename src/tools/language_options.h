@@ -23,6 +23,7 @@ struct LanguageOptions {
   bool hasSpecialTokens = false;       // in the prompt and the messages
   size_t maxTokens = 0;                // 0 = as many as the context has room for
   std::vector<std::string> stops;
+  std::optional<std::string> jsonSchema;  // that answers conform to
   std::optional<float> temperature;
   std::optional<uint32_t> topK;
   std::optional<float> topP;

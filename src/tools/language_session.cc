@@ -9,7 +9,9 @@
 #include "base/immortal.h"
 #include "base/process_memory.h"
 #include "llm/chat_prompt.h"
+#include "llm/json_constraint.h"
 #include "llm/prefix_opening.h"
+#include "tools/text_argument.h"
 
 namespace hearth::tools {
 namespace {
@@ -51,6 +53,11 @@ Outcome<LanguageSession*> LanguageSession::open(const LanguageOptions& options,
 Outcome<void> LanguageSession::prepare() {
   const auto begin = std::chrono::steady_clock::now();
   watchdog_.beginStage("making the model ready");
+  if (options_.jsonSchema) {
+    HEARTH_ASSIGN(const std::string json, textOfArgument(options_.jsonSchema));
+    HEARTH_ASSIGN(llm::JsonSchema schema, llm::JsonSchema::parse(json));
+    schema_ = std::make_shared<const llm::JsonSchema>(std::move(schema));
+  }
   compile_ = compileOptions(options_.store, options_.threads);
   HEARTH_ASSIGN(file_, llm::readModelFile(options_.model, options_.tokenizer,
                                           llm::TokenizerTables::of(compile_)));
@@ -104,6 +111,15 @@ Status LanguageSession::mark(size_t count) {
   return session_->markPrefix(count);
 }
 
+// A constraint knows the text so far, so each answer has one of its own.
+llm::GenerationOptions LanguageSession::generationOptions() {
+  llm::GenerationOptions options = generation_;
+  if (schema_ == nullptr) return options;
+  if (tokenOrder_ == nullptr) tokenOrder_ = std::make_shared<const llm::TokenOrder>(tokenizer());
+  options.constraint = std::make_shared<llm::JsonConstraint>(schema_, tokenOrder_, tokenizer());
+  return options;
+}
+
 Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32_t>& prompt,
                                                          size_t marked, bool isShown,
                                                          const std::function<bool()>& isCancelled) {
@@ -120,8 +136,8 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
     if (isShown) std::cout << text << std::flush;
     return !isCancelled() && (!isShown || std::cout);
   };
-  HEARTH_ASSIGN(answer.result,
-                llm::generate(session_.get(), *file_.tokenizer, sampler_.get(), generation_, take));
+  HEARTH_ASSIGN(answer.result, llm::generate(session_.get(), *file_.tokenizer, sampler_.get(),
+                                             generationOptions(), take));
   if (isShown) std::cout << '\n' << std::flush;
   if (const auto kept = session_->keepPrefix(); !kept) prefixProblem_ = kept.error().message;
   const llm::Session::Counts after = session_->counts();
@@ -135,6 +151,10 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
   if (answer.result.ending == llm::Ending::kContext)
     std::cerr << base::formatText(
         "hearth: The answer ends early: the context of {} tokens is full.\n", session_->context());
+  if (answer.result.ending == llm::Ending::kMaxTokens && schema_ != nullptr)
+    std::cerr << base::formatText(
+        "hearth: The answer is no whole JSON: --max-tokens ends it after {}.\n",
+        answer.result.tokens);
   return answer;
 }
 

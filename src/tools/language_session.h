@@ -11,10 +11,12 @@
 
 #include "hearth/hearth.hpp"
 #include "llm/generation.h"
+#include "llm/json_schema.h"
 #include "llm/model_file.h"
 #include "llm/model_identity.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
+#include "llm/token_order.h"
 #include "tools/failure.h"
 #include "tools/language_options.h"
 #include "tools/watchdog.h"
@@ -72,12 +74,15 @@ class LanguageSession {
   Outcome<void> prepare();
   Status openPrefixes();
   Status mark(size_t count);
+  llm::GenerationOptions generationOptions();
 
   const LanguageOptions& options_;
   Watchdog& watchdog_;
   llm::ModelFile file_;
   std::vector<int32_t> startTokens_;
   llm::GenerationOptions generation_;
+  std::shared_ptr<const llm::JsonSchema> schema_;      // null = any text
+  std::shared_ptr<const llm::TokenOrder> tokenOrder_;  // made for the first answer of a schema
   CompileOptions compile_;
   std::optional<llm::ModelIdentity> identity_;  // absent when no prefixes are kept
   bool isStoreTried_ = false;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """hearth chat, hearth complete and hearth tokenize with a real language model."""
 
+import datetime
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -109,6 +111,38 @@ class LanguageModelTest(DataTest):
     def testATextIsContinued(self):
         answer = self.answer("complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--max-tokens", 8)
         self.assertTrue(answer["text"].startswith(" 6, 7"), answer["text"])
+    def testAnswersConformToASchema(self):
+        schema = {"type": "object", "required": ["city", "founded", "size"], "properties": {
+            "city": {"type": "string", "pattern": "^[A-Z][a-z]+$", "maxLength": 20},
+            "founded": {"type": "string", "format": "date"},
+            "size": {"type": "integer", "minimum": 10, "maximum": 99}}}
+        question = "What is the capital of France?"
+        answer = self.answer("chat", self.model, "--prompt", question, "--json-schema", json.dumps(schema))
+        self.assertEqual(answer["ending"], "stop")
+        found = json.loads(answer["text"])
+        self.assertEqual(list(found), ["city", "founded", "size"])
+        self.assertRegex(found["city"], "^[A-Z][a-z]{1,19}$")
+        datetime.date.fromisoformat(found["founded"])
+        self.assertTrue(10 <= found["size"] <= 99, found)
+        # Each message of a conversation is answered so.
+        path = self.folder / "schema.json"
+        path.write_text(json.dumps({"type": "array", "items": {"type": "boolean"}, "maxItems": 2}), encoding="utf-8")
+        run = self.hearth("chat", self.model, "--threads", 2, "--json-schema", f"@{path}",
+                          input="Is it cold?\n\nIs it wet?\n")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        for text in re.findall(r"\[[^]]*\]", run.stdout):
+            self.assertLessEqual({type(item) for item in json.loads(text)}, {bool})
+        self.assertEqual(run.stdout.count("["), 2)
+
+    def testASchemaThatIsNotKnownIsRefused(self):
+        for schema in ('{"type": "array", "uniqueItems": true}', "{", f"@{self.folder}/missing"):
+            problem = self.refuse(1, "chat", self.model, "--prompt", "a", "--json-schema", schema)
+        self.assertIn("missing", problem)
+        run = self.hearth("complete", self.model, "--prompt", "a", "--threads", 2, "--max-tokens", 1, "--json-schema",
+                          '{"type": "string", "minLength": 50}')
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("no whole JSON", run.stderr)
+
         self.assertEqual((answer["ending"], answer["tokens"]), ("max_tokens", 8))
         stopped = self.answer("complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--max-tokens", 20,
                               "--stop", "7")

@@ -610,7 +610,20 @@ def jsonSchemas():
                                           {"type": "object", "additionalProperties": {"type": "boolean"}}]}
                                ).encode() + choices
     yield "endless", b'{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}' + choices
-    yield "unknown", b'{"type": "string", "pattern": "a"}' + choices
+    yield "unknown", b'{"type": "array", "uniqueItems": true}' + choices
+    limits = {"whole": {"type": "integer", "minimum": -3, "exclusiveMaximum": 120},
+              "part": {"type": "number", "exclusiveMinimum": 0.25, "maximum": 1e3}}
+    yield "numbers", json.dumps({"type": "object", "properties": limits, "required": list(limits)}).encode() + choices
+    patterns = ("^[A-Z][a-z]{1,3}$", "(?:ab|c)+?$", "[^\\d\\s]|\\u00e9", "^.{2,}\\.$", "a|(b|^)*")
+    yield "patterns", json.dumps({"type": "array", "maxItems": 5, "items": {"anyOf": [
+        {"type": "string", "pattern": pattern, "maxLength": 9} for pattern in patterns]}}).encode() + choices
+    formats = ("date", "time", "date-time", "duration", "uuid", "email", "hostname", "ipv4", "ipv6")
+    yield "formats", json.dumps({"type": "array", "items": {"anyOf": [
+        {"type": "string", "format": name} for name in formats]}}).encode() + b'\0["2024-02-29T01:02:03Z", "::1"]'
+    yield "one", json.dumps({"oneOf": [
+        {"type": "object", "properties": {"a": {"const": "x"}}, "required": ["a"]},
+        {"type": "object", "properties": {"a": {"enum": ["y", 1]}, "b": {"$ref": "#"}}, "required": ["a"]},
+        {"type": ["integer", "null"]}]}).encode() + choices
 
 
 def toolCalls():

@@ -327,7 +327,7 @@ TEST_F(HearthLlmTest, AnAnswerConformsToItsSchema) {
       R"({"type": "object", "properties": {"free": {"type": "boolean"}}, "required": ["free"]})";
   const nlohmann::json answer = nlohmann::json::parse(answerTo(&options));
   EXPECT_TRUE(answer.is_object() && answer.size() == 1 && answer.at("free").is_boolean()) << answer;
-  options.json_schema = R"({"type": "string", "pattern": "a"})";
+  options.json_schema = R"({"type": "array", "uniqueItems": true})";
   hearth_llm_answer* refused = nullptr;
   EXPECT_EQ(hearth_llm_answer_begin(session_, &options, &refused, errors_.out()),
             HEARTH_UNSUPPORTED);
