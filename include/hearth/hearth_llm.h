@@ -54,10 +54,12 @@ HEARTH_EXPORT void hearth_llm_model_free(hearth_llm_model* model);
 
 // Tells as JSON what the file says: `tokenizer` (its kind), `vocabulary` (the number of tokens),
 // `context` (null where the file does not say), `start_tokens`, `stop_sequences` (lists of tokens),
-// `stop_texts`, `chat_template` (null: none), `prompt_affixes` (by role, the `prefix` and `suffix`
-// of messages where there is no template; null: none), `sampler` (`temperature`, `top_k`, `top_p`,
-// `seed`; null: the most likely token), `suppressed_tokens`, `caches` (what the file says of
-// tensors that are kept: `name`, `type`, `sequence_axis`).
+// `stop_texts`, `chat_template` (null: none), `tool_calls` (the form in which the template asks for
+// calls of tools, of the options' template where they name one; null: none that is known),
+// `prompt_affixes` (by role, the `prefix` and `suffix` of messages where there is no template;
+// null: none), `sampler` (`temperature`, `top_k`, `top_p`, `seed`; null: the most likely token),
+// `suppressed_tokens`, `caches` (what the file says of tensors that are kept: `name`, `type`,
+// `sequence_axis`).
 HEARTH_EXPORT hearth_status hearth_llm_model_describe(const hearth_llm_model* model, char** json,
                                                       hearth_error** error);
 
@@ -194,11 +196,19 @@ typedef struct hearth_llm_answer_options {
   // A JSON Schema that the answer conforms to: it is JSON, and ends where that ends. NULL = any
   // text. docs/chat-server.md says which words are known.
   const char* json_schema;
+  // The JSON list of tools that the prompt has told the model of. Calls of them are no part of the
+  // answer's text then, and hearth_llm_answer_tool_call tells them. NULL = calls are text.
+  const char* tools;
+  // Whether the answer is a call: NULL or "auto" = as the model likes; "required" = it is one, of
+  // any of the tools; or the name of the tool that it calls. The arguments conform to the tool's
+  // `parameters`, of which the words in docs/chat-server.md may be used, and what stands before a
+  // call is appended to the session's text. Needs `tools`, and no `json_schema`.
+  const char* tool_choice;
 } hearth_llm_answer_options;
 
 // The default values as an initialiser.
 #define HEARTH_LLM_ANSWER_OPTIONS_INIT \
-  {sizeof(hearth_llm_answer_options), 0, -1, 0, 0, 0, 0, 0, NULL, 0, NULL}
+  {sizeof(hearth_llm_answer_options), 0, -1, 0, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL}
 
 typedef struct hearth_llm_answer hearth_llm_answer;
 
@@ -213,7 +223,8 @@ typedef enum hearth_llm_ending {
 // Begins an answer that continues the session's text, which has at least one token. Nothing is
 // computed yet. The answer belongs to the session until it has ended or is freed: only then may the
 // session be changed otherwise. NULL options = the default values. HEARTH_BAD_STATE: another answer
-// is being generated, or the text is empty.
+// is being generated, or the text is empty. HEARTH_UNSUPPORTED: the schema has a word that is not
+// known, or how the model writes calls of tools is not (`tool_calls` of hearth_llm_model_describe).
 HEARTH_EXPORT hearth_status hearth_llm_answer_begin(hearth_llm_session* session,
                                                     const hearth_llm_answer_options* options,
                                                     hearth_llm_answer** answer,
@@ -235,6 +246,20 @@ HEARTH_EXPORT hearth_status hearth_llm_answer_next(hearth_llm_answer* answer, ui
 HEARTH_EXPORT hearth_status hearth_llm_answer_scores(hearth_llm_answer* answer, uint64_t timeout_ns,
                                                      float** scores, size_t* count,
                                                      hearth_error** error);
+// A call of a tool that an answer has made.
+typedef struct hearth_llm_tool_call {
+  size_t size;
+  const char* name;       // of the tool
+  const char* arguments;  // a JSON object
+} hearth_llm_tool_call;
+// How many calls of the tools of its options the answer has made so far. A call is there once all
+// of it is. What is no whole call of one of these tools is text.
+HEARTH_EXPORT size_t hearth_llm_answer_tool_call_count(const hearth_llm_answer* answer);
+// Fills *call with one of them, in the order of the answer from 0 on; its texts are valid until the
+// answer is freed. HEARTH_BAD_DATA: there is no such call.
+HEARTH_EXPORT hearth_status hearth_llm_answer_tool_call(const hearth_llm_answer* answer,
+                                                        size_t index, hearth_llm_tool_call* call,
+                                                        hearth_error** error);
 // Ends the answer. Any thread may call it while another one is in a function of the answer,
 // which ends with the run of the model that it is in.
 HEARTH_EXPORT void hearth_llm_answer_cancel(hearth_llm_answer* answer);

@@ -49,7 +49,7 @@ Json cachesOf(const ExecutorMetadata& executor) {
 
 }  // namespace
 
-Result<std::string> describeLanguageModel(const ModelFile& file) {
+Result<std::string> describeLanguageModel(const ModelFile& file, std::string_view chatTemplate) {
   const LlmMetadata& metadata = file.metadata;
   Json description = {{"tokenizer", nullptr}, {"vocabulary", nullptr}};
   description["context"] = metadata.maxTokens == 0 ? Json(nullptr) : Json(metadata.maxTokens);
@@ -66,6 +66,9 @@ Result<std::string> describeLanguageModel(const ModelFile& file) {
     description["stop_texts"] = stops.texts;
   }
   description["chat_template"] = textOrNull(metadata.chatTemplate);
+  if (chatTemplate.empty()) chatTemplate = metadata.chatTemplate;
+  const ToolFormat* const calls = toolFormatOf(chatTemplate);
+  description["tool_calls"] = calls != nullptr ? Json(calls->name) : Json(nullptr);
   description["prompt_affixes"] = affixesOf(metadata);
   description["sampler"] = samplerOf(metadata);
   description["suppressed_tokens"] = metadata.suppressedTokens;

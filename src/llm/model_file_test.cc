@@ -105,7 +105,7 @@ TEST_F(ModelFileTest, WhatAFileSaysIsShown) {
                                 {SectionType::ExecutorMetadataProto, {}, bytesOf(executor)}}));
   const auto file = readModelFile(path, "");
   ASSERT_TRUE(file) << file.error().toString();
-  const auto shown = nlohmann::json::parse(describeLanguageModel(*file).value());
+  const auto shown = nlohmann::json::parse(describeLanguageModel(*file, "").value());
   EXPECT_EQ(shown["tokenizer"], "SentencePiece, unigram");
   EXPECT_EQ(shown["vocabulary"], 3);
   EXPECT_EQ(shown["context"], 64);

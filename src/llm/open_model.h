@@ -40,6 +40,8 @@ class OpenModel {
   const ModelFile& file() const { return file_; }
   const LlmMetadata& metadata() const { return file_.metadata; }
   const Tokenizer& tokenizer() const { return *file_.tokenizer; }
+  // The template of the options; empty = none.
+  const std::string& ownTemplate() const { return options_.chatTemplate; }
   // The most tokens that a session is to have; 0 = as many as the signatures have room for.
   size_t context() const;
 

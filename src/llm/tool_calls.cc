@@ -26,7 +26,8 @@ constexpr std::array kFamilies = {
     Family{.sign = "<tool_call>",
            .otherSign = "arguments",
            .unlike = "<function=",
-           .format = {.begin = "<tool_call>",
+           .format = {.name = "hermes",
+                      .begin = "<tool_call>",
                       .end = "</tool_call>",
                       .opening = "<tool_call>\n",
                       .arguments = "arguments"}},
@@ -34,14 +35,15 @@ constexpr std::array kFamilies = {
     Family{.sign = "[TOOL_CALLS]",
            .otherSign = "arguments",
            .unlike = "[ARGS]",
-           .format = {.begin = "[TOOL_CALLS]",
+           .format = {.name = "mistral",
+                      .begin = "[TOOL_CALLS]",
                       .opening = "[TOOL_CALLS]",
                       .arguments = "arguments",
                       .isList = true}},
     // Llama 3.1 and 3.2.
     Family{.sign = "\"parameters\": ",
            .otherSign = "<|start_header_id|>",
-           .format = {.arguments = "parameters"}},
+           .format = {.name = "llama", .arguments = "parameters"}},
 };
 
 std::string_view trimmed(std::string_view text) {

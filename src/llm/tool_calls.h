@@ -19,6 +19,7 @@ struct ToolCall {
 
 // How a family of models writes calls: a JSON object with `name` and arguments, or a list of such.
 struct ToolFormat {
+  std::string_view name;       // for people
   std::string_view begin;      // stands before; empty: an answer is a call as a whole, or none
   std::string_view end;        // stands behind; empty: the answer's end does
   std::string_view opening;    // `begin` as the model writes it before the first brace

@@ -16,7 +16,7 @@ std::string describeLanguage(const std::string& path) {
   if (!file) return problem(file.error());
   if (!file->tokenizer && file->metadata.stopTokens.empty() && file->executor.stateBuffers.empty())
     return "";
-  const auto description = llm::describeLanguageModel(*file);
+  const auto description = llm::describeLanguageModel(*file, "");
   return description ? *description : problem(description.error());
 }
 

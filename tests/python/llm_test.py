@@ -19,6 +19,21 @@ from hearth.errors import BadState, DeadlineMissed, InvalidArgument, NotFound  #
 
 DATA = os.environ.get("HEARTH_TEST_DATA")
 QUESTION = "What is the capital of France?"
+WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {
+    "type": "object", "properties": {"city": {"type": "string", "maxLength": 20}}, "required": ["city"]}}}
+TOOL_TEMPLATE = """\
+{%- if tools %}<|im_start|>system
+{% for tool in tools %}{{ tool | tojson }}
+{% endfor %}Write <tool_call>{"name": name, "arguments": object}</tool_call>.<|im_end|>
+{% endif %}
+{%- for message in messages %}<|im_start|>{{ message.role }}
+{{ message.content }}
+{%- for call in message.tool_calls %}
+<tool_call>{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}</tool_call>
+{%- endfor %}<|im_end|>
+{% endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
 
 
 def path():
@@ -126,6 +141,47 @@ class LlmTest(unittest.TestCase):
             self.assertEqual(list(found), ["city"])
         with self.assertRaisesRegex(hearth.Error, "'not'"):
             self.model.complete(QUESTION, json_schema={"not": {"type": "null"}})
+
+    def testCallsOfToolsAreObjects(self):
+        model = hearth.llm.Model(path(), threads=2, chat_template=TOOL_TEMPLATE)
+        self.assertEqual(model.metadata["tool_calls"], "hermes")
+        chat = model.chat(tools=[WEATHER])
+        answer = chat.send("What is the weather in Bern?", tool_choice="weather")
+        self.assertEqual((str(answer), answer.ending), ("", "stop"))
+        [call] = answer.tool_calls
+        self.assertEqual((call.name, list(call.arguments)), ("weather", ["city"]))
+        self.assertEqual(chat.messages[-1]["tool_calls"][0]["function"],
+                         {"name": "weather", "arguments": call.arguments})
+        self.assertIn('<tool_call>{"name": "weather", "arguments": {"city": ', model.prompt(chat.messages))
+        result = {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": "It rains."}
+        answer = chat.send(result, tool_choice="required")
+        str(answer)
+        self.assertEqual([call.name for call in answer.tool_calls], ["weather"])
+        self.assertEqual([message["role"] for message in chat.messages], ["user", "assistant", "tool", "assistant"])
+        # A model of which it is not known how it calls tools writes text.
+        self.assertIsNone(self.model.metadata["tool_calls"])
+        with self.assertRaisesRegex(hearth.Error, "not known"):
+            self.model.complete(QUESTION, tools=[WEATHER])
+        for options in ({"tool_choice": "required"}, {"tools": [WEATHER], "tool_choice": "clock"},
+                        {"tools": [{}]}, {"tools": [WEATHER], "tool_choice": "weather", "json_schema": {}}):
+            with self.subTest(options), self.assertRaises(InvalidArgument):
+                model.complete(QUESTION, **options)
+
+    def testACallIsFoundInText(self):
+        model = hearth.llm.Model(path(), threads=2, chat_template=TOOL_TEMPLATE)
+        written = model.tokenize('Well. <tool_call>{"name": "weather", "arguments": {"city": "Bern"}}</tool_call>')
+
+        def hook(scores, tokens):
+            scores[:] = float("-inf")
+            scores[written[len(tokens)]] = 0
+
+        pieces = model.complete(QUESTION, max_tokens=len(written), hook=hook, tools=[WEATHER])
+        self.assertEqual(str(pieces), "Well.")
+        self.assertEqual([call[1:] for call in pieces.tool_calls], [("weather", {"city": "Bern"})])
+        # Without tools it is text.
+        plain = model.complete(QUESTION, max_tokens=len(written), hook=hook)
+        self.assertIn("</tool_call>", str(plain))
+        self.assertEqual(plain.tool_calls, [])
 
     def testAHookChoosesTokens(self):
         wanted = self.model.tokenize("Bonn")

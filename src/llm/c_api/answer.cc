@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of hearth_llm.h about answers.
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
 #include "llm/c_api/handles.h"
+#include "llm/conversation.h"
 
 using hearth::ErrorCode;
 using hearth::fail;
@@ -29,8 +31,44 @@ Result<SamplerChoice> samplerChoice(const hearth_llm_answer_options& options) {
   return choice;
 }
 
+// The tools whose calls an answer is read for.
+struct AnswerTools {
+  const ToolFormat* format = nullptr;  // null = none
+  std::vector<std::string> names;
+  std::string schema;            // of the call that the answer is; empty = it need not be one
+  std::vector<int32_t> opening;  // what stands before it
+};
+
+Result<AnswerTools> answerTools(const OpenModel& model, const hearth_llm_answer_options& options) {
+  const std::string_view choice = options.tool_choice != nullptr ? options.tool_choice : "auto";
+  AnswerTools tools;
+  if (options.tools == nullptr) {
+    if (choice != "auto")
+      return fail(ErrorCode::kBadData, "The choice of a tool is '{}', and there are no tools.",
+                  choice);
+    return tools;
+  }
+  HEARTH_ASSIGN(const TemplateValue list, toolsOfJson(options.tools));
+  HEARTH_ASSIGN(tools.names, toolNames(list));
+  HEARTH_ASSIGN(const ChatPrompt* const prompt, model.chatPrompt());
+  tools.format = prompt->toolFormat();
+  if (tools.format == nullptr)
+    return fail(ErrorCode::kUnsupported,
+                "How the model calls tools is not known: its chat template asks for none of the "
+                "forms that can be read.");
+  if (choice == "auto") return tools;
+  if (options.json_schema != nullptr)
+    return fail(ErrorCode::kBadData, "The answer is to be a call, and JSON of a schema.");
+  HEARTH_ASSIGN(tools.schema,
+                schemaOfCall(*tools.format, list, choice == "required" ? "" : choice));
+  HEARTH_ASSIGN(tools.opening,
+                model.tokenizer().encode(tools.format->opening, SpecialTokens::kAreParsed, false));
+  return tools;
+}
+
 Result<GenerationOptions> generationOptions(const OpenModel& model,
-                                            const hearth_llm_answer_options& options) {
+                                            const hearth_llm_answer_options& options,
+                                            const AnswerTools& tools) {
   GenerationOptions generation;
   HEARTH_ASSIGN(generation.stops, StopRules::ofModel(model.metadata(), model.tokenizer()));
   if (options.stops == nullptr && options.stop_count != 0) return nullArgument("stops");
@@ -39,8 +77,13 @@ Result<GenerationOptions> generationOptions(const OpenModel& model,
     generation.stops.texts.emplace_back(options.stops[i]);
   }
   generation.maxTokens = options.max_tokens;
-  if (options.json_schema != nullptr) {
-    HEARTH_ASSIGN(JsonSchema schema, JsonSchema::parse(options.json_schema));
+  if (tools.format != nullptr)
+    for (const std::string_view mark : {tools.format->begin, tools.format->end})
+      if (const auto token = model.tokenizer().specialToken(mark))
+        generation.shownTokens.push_back(*token);
+  const char* const json = tools.schema.empty() ? options.json_schema : tools.schema.c_str();
+  if (json != nullptr) {
+    HEARTH_ASSIGN(JsonSchema schema, JsonSchema::parse(json));
     generation.constraint =
         std::make_shared<JsonConstraint>(std::make_shared<const JsonSchema>(std::move(schema)),
                                          model.tokenOrder(), model.tokenizer());
@@ -75,7 +118,9 @@ hearth_status hearth_llm_answer_begin(hearth_llm_session* session,
     if (answer == nullptr) return nullArgument("answer");
     hearth_llm_answer_options given = HEARTH_LLM_ANSWER_OPTIONS_INIT;
     if (options != nullptr) {
-      HEARTH_TRY(readSized(*options, sizeof(given), "options", &given));
+      // Up to the first field that is not in all versions.
+      constexpr size_t kLeast = offsetof(hearth_llm_answer_options, tools);
+      HEARTH_TRY(readSized(*options, kLeast, "options", &given));
     }
     const std::shared_ptr<OpenSession>& open = session->open;
     if (open->answer != nullptr)
@@ -83,12 +128,16 @@ hearth_status hearth_llm_answer_begin(hearth_llm_session* session,
     if (open->session->tokens().empty())
       return fail(ErrorCode::kBadState, "The text is empty: there is nothing to continue.");
     HEARTH_ASSIGN(const SamplerChoice choice, samplerChoice(given));
-    HEARTH_ASSIGN(GenerationOptions generation, generationOptions(*open->model, given));
+    HEARTH_ASSIGN(AnswerTools tools, answerTools(*open->model, given));
+    HEARTH_ASSIGN(GenerationOptions generation, generationOptions(*open->model, given, tools));
     const auto made = std::make_shared<OpenAnswer>(
         open, Sampler(samplerOptions(open->model->metadata(), choice)));
     made->generation.emplace(open->session.get(), open->model->tokenizer(), &made->sampler,
                              std::move(generation));
+    if (tools.format != nullptr)
+      made->callReader.emplace(*tools.format, std::move(tools.names), !tools.schema.empty());
     auto handle = std::make_unique<hearth_llm_answer>(made);
+    HEARTH_TRY(open->session->append(tools.opening));
     open->answer = made.get();
     *answer = handle.release();
     return {};
@@ -115,7 +164,7 @@ hearth_status hearth_llm_answer_next(hearth_llm_answer* answer, uint64_t timeout
     *text = nullptr;
     *bytes = 0;
     if (!piece) return {};
-    open.text = std::move(*piece);
+    open.text = open.textOf(*piece);
     *text = open.text.c_str();
     *bytes = open.text.size();
     return {};
@@ -135,6 +184,24 @@ hearth_status hearth_llm_answer_scores(hearth_llm_answer* answer, uint64_t timeo
     *scores = computed.data();
     *count = computed.size();
     return {};
+  });
+}
+
+size_t hearth_llm_answer_tool_call_count(const hearth_llm_answer* answer) {
+  return answer != nullptr ? answer->open->calls.size() : 0;
+}
+
+hearth_status hearth_llm_answer_tool_call(const hearth_llm_answer* answer, size_t index,
+                                          hearth_llm_tool_call* call, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (answer == nullptr) return nullArgument("answer");
+    const std::deque<ToolCall>& calls = answer->open->calls;
+    if (index >= calls.size())
+      return fail(ErrorCode::kBadData, "There is no call {} of a tool; the answer has {}.", index,
+                  calls.size());
+    return fillSized(call,
+                     hearth_llm_tool_call{sizeof(hearth_llm_tool_call), calls[index].name.c_str(),
+                                          calls[index].arguments.c_str()});
   });
 }
 

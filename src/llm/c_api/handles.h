@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "llm/sampler.h"
 #include "llm/session.h"
 #include "llm/thrown.h"
+#include "llm/tool_calls.h"
 
 namespace hearth::llm::c_api {
 
@@ -45,7 +47,22 @@ struct OpenAnswer {
   Sampler sampler;
   std::optional<Generation> generation;
   std::atomic<bool> isCancelled = false;
-  std::string text;  // that was returned last
+  std::string text;                          // that was returned last
+  std::optional<ToolCallReader> callReader;  // absent: calls are text
+  std::deque<ToolCall> calls;                // where callers have pointers into
+
+  // What of a piece of the answer is no call; calls are kept.
+  std::string textOf(std::string_view piece) {
+    if (!callReader) return std::string(piece);
+    std::string rest;
+    const auto take = [&](ToolCallReader::Piece read) {
+      rest += read.text;
+      for (ToolCall& call : read.calls) calls.push_back(std::move(call));
+    };
+    take(callReader->add(piece));
+    if (generation->isEnded()) take(callReader->finish());
+    return rest;
+  }
 
   // Whether the session is this answer's alone.
   bool isOpen() const { return session->answer == this; }

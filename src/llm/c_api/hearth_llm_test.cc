@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -335,6 +338,85 @@ TEST_F(HearthLlmTest, AnAnswerConformsToItsSchema) {
   EXPECT_EQ(hearth_llm_answer_begin(session_, &options, &refused, nullptr), HEARTH_BAD_DATA);
 }
 
+TEST_F(HearthLlmTest, CallsOfToolsAreObjects) {
+  constexpr const char* kTools = R"([{"type": "function", "function": {"name": "weather",
+      "parameters": {"type": "object", "properties": {"rain": {"type": "boolean"}},
+                     "required": ["rain"]}}}])";
+  constexpr const char* kTemplate =
+      "{# <tool_call> arguments #}{% for tool in tools %}{{ tool | tojson }}{% endfor %}"
+      "{% for message in messages %}{{ message.content }}{% endfor %}";
+  hearth_llm_answer_options options = HEARTH_LLM_ANSWER_OPTIONS_INIT;
+  options.tools = kTools;
+  options.tool_choice = "weather";
+  hearth_llm_answer* answer = nullptr;
+  ask(kQuestion);
+  // The model's own template asks for no form that is known.
+  EXPECT_EQ(hearth_llm_answer_begin(session_, &options, &answer, errors_.out()),
+            HEARTH_UNSUPPORTED);
+  EXPECT_THAT(errors_.sentence(), HasSubstr("not known"));
+
+  hearth_compile_options compile = HEARTH_COMPILE_OPTIONS_INIT;
+  compile.cache = HEARTH_CACHE_OFF;
+  compile.threads = 2;
+  hearth_llm_options open = HEARTH_LLM_OPTIONS_INIT;
+  open.compile = &compile;
+  open.chat_template = kTemplate;
+  hearth_llm_model* model = nullptr;
+  ASSERT_EQ(hearth_llm_open(path_->c_str(), &open, &model, errors_.out()), HEARTH_OK)
+      << errors_.sentence();
+  hearth_llm_session* session = nullptr;
+  ASSERT_EQ(hearth_llm_session_create(model, &session, errors_.out()), HEARTH_OK);
+  std::swap(session_, session);
+  char* json = nullptr;
+  ASSERT_EQ(hearth_llm_model_describe(model, &json, nullptr), HEARTH_OK);
+  EXPECT_EQ(nlohmann::json::parse(json)["tool_calls"], "hermes");
+  hearth_string_free(json);
+
+  const std::vector<int32_t> prompt = tokenize("What is the weather?");
+  ASSERT_EQ(hearth_llm_session_replace(session_, prompt.data(), prompt.size(), nullptr, nullptr),
+            HEARTH_OK);
+  answer = begin(&options);
+  EXPECT_GT(tokensOf(session_).size(), prompt.size()) << "what stands before a call is there";
+  EXPECT_EQ(hearth_llm_answer_tool_call_count(answer), 0u);
+  EXPECT_EQ(rest(answer), "");
+  ASSERT_EQ(hearth_llm_answer_tool_call_count(answer), 1u);
+  hearth_llm_tool_call call{};
+  call.size = sizeof(call);
+  ASSERT_EQ(hearth_llm_answer_tool_call(answer, 0, &call, errors_.out()), HEARTH_OK)
+      << errors_.sentence();
+  EXPECT_STREQ(call.name, "weather");
+  EXPECT_TRUE(nlohmann::json::parse(call.arguments).at("rain").is_boolean()) << call.arguments;
+  EXPECT_EQ(hearth_llm_answer_tool_call(answer, 1, &call, errors_.out()), HEARTH_BAD_DATA);
+  EXPECT_EQ(hearth_llm_answer_tool_call(answer, 0, nullptr, nullptr), HEARTH_UNEXPECTED_NULL);
+  hearth_llm_answer_free(answer);
+
+  // What a program of the first version does not know is as it was.
+  const size_t before = tokensOf(session_).size();
+  options.size = offsetof(hearth_llm_answer_options, tools);
+  options.max_tokens = 1;
+  answer = begin(&options);
+  EXPECT_EQ(tokensOf(session_).size(), before);
+  hearth_llm_answer_free(answer);
+  options.size = sizeof(options);
+
+  for (const auto& [tools, choice, schema, sentence] :
+       {std::tuple{static_cast<const char*>(nullptr), "required", static_cast<const char*>(nullptr),
+                   "no tools"},
+        {kTools, "clock", nullptr, "'clock'"},
+        {"{}", "auto", nullptr, "no list"},
+        {kTools, "weather", "{}", "JSON of a schema"}}) {
+    options.tools = tools;
+    options.tool_choice = choice;
+    options.json_schema = schema;
+    EXPECT_EQ(hearth_llm_answer_begin(session_, &options, &answer, errors_.out()), HEARTH_BAD_DATA);
+    EXPECT_THAT(errors_.sentence(), HasSubstr(sentence));
+  }
+  EXPECT_EQ(tokensOf(session_).size(), before);
+  hearth_llm_session_free(session);
+  hearth_llm_session_free(std::exchange(session_, nullptr));
+  hearth_llm_model_free(model);
+}
+
 TEST_F(HearthLlmTest, ASessionThatAnswersIsNotChanged) {
   EXPECT_EQ(hearth_llm_answer_begin(session_, nullptr, nullptr, nullptr), HEARTH_UNEXPECTED_NULL);
   hearth_llm_answer* answer = nullptr;
@@ -486,6 +568,8 @@ TEST(HearthLlmNullTest, NullPointersAreErrors) {
   EXPECT_EQ(hearth_llm_answer_scores(nullptr, 0, &changeable, &count, nullptr),
             HEARTH_UNEXPECTED_NULL);
   EXPECT_EQ(hearth_llm_answer_describe(nullptr, nullptr, nullptr), HEARTH_UNEXPECTED_NULL);
+  EXPECT_EQ(hearth_llm_answer_tool_call_count(nullptr), 0u);
+  EXPECT_EQ(hearth_llm_answer_tool_call(nullptr, 0, nullptr, nullptr), HEARTH_UNEXPECTED_NULL);
   hearth_llm_answer_cancel(nullptr);
   hearth_llm_answer_free(nullptr);
   hearth_llm_session_free(nullptr);

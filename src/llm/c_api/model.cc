@@ -106,7 +106,8 @@ hearth_status hearth_llm_model_describe(const hearth_llm_model* model, char** js
   return guarded(error, [&]() -> Status {
     if (model == nullptr) return nullArgument("model");
     if (json == nullptr) return nullArgument("json");
-    HEARTH_ASSIGN(const std::string description, describeLanguageModel(model->model->file()));
+    HEARTH_ASSIGN(const std::string description,
+                  describeLanguageModel(model->model->file(), model->model->ownTemplate()));
     *json = copyText(description);
     return {};
   });

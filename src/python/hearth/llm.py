@@ -16,13 +16,15 @@ import asyncio
 import ctypes
 import json
 import os
+import secrets
 import threading
+import typing
 import weakref
 
 from . import _files
 from .errors import CLASSES, BadState, Error, InvalidArgument
 
-__all__ = ["Answer", "Chat", "Model", "Session"]
+__all__ = ["Answer", "Chat", "Model", "Session", "ToolCall"]
 
 _PARSE_SPECIAL, _SHOW_SPECIAL, _TO_ANSWER = 1, 2, 4
 _CACHES = {"default": 0, "off": 1, "read-only": 2, "read-write": 3, "strict": 4}
@@ -59,7 +61,12 @@ class _AnswerOptions(_Structure):
                 ("temperature", ctypes.c_float), ("top_k", ctypes.c_uint32),
                 ("top_p", ctypes.c_float), ("min_p", ctypes.c_float), ("padding", ctypes.c_uint32),
                 ("seed", ctypes.c_uint64), ("stops", ctypes.POINTER(ctypes.c_char_p)),
-                ("stop_count", ctypes.c_size_t), ("json_schema", ctypes.c_char_p)]
+                ("stop_count", ctypes.c_size_t), ("json_schema", ctypes.c_char_p),
+                ("tools", ctypes.c_char_p), ("tool_choice", ctypes.c_char_p)]
+
+
+class _ToolCall(_Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("arguments", ctypes.c_char_p)]
 
 
 class _Statistics(_Structure):
@@ -102,6 +109,8 @@ class _Library:
             getattr(loaded, f"hearth_llm_{kind}_free").argtypes = [ctypes.c_void_p]
         loaded.hearth_llm_answer_cancel.argtypes = [ctypes.c_void_p]
         loaded.hearth_llm_answer_cancel.restype = None
+        loaded.hearth_llm_answer_tool_call_count.argtypes = [ctypes.c_void_p]
+        loaded.hearth_llm_answer_tool_call_count.restype = ctypes.c_size_t
         loaded.hearth_llm_session_tokens.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)]
         loaded.hearth_llm_session_tokens.restype = ctypes.POINTER(ctypes.c_int32)
         loaded.hearth_llm_session_context.argtypes = [ctypes.c_void_p]
@@ -173,6 +182,10 @@ def _schema(given):
     if given is None:
         return None
     return _utf8(given if isinstance(given, str) else json.dumps(given), "json_schema")
+
+
+def _tools(given):
+    return None if given is None else _utf8(given if isinstance(given, str) else json.dumps(given), "tools")
 
 
 def _number(name, given, most):
@@ -267,7 +280,8 @@ class Model:
 
     def chat(self, system=None, *, tools=None):
         """A Chat, which may begin with a message of the system. `tools` are what the model may call,
-        dicts as OpenAI's interface has them; a call is part of the answer's text."""
+        dicts as OpenAI's interface has them; Answer.tool_calls has the calls, or the answer's text where
+        `metadata["tool_calls"]` is None."""
         messages = [] if system is None else [{"role": "system", "content": system}]
         return Chat(self.session(), messages, tools)
 
@@ -367,7 +381,7 @@ class Session:
             return Session._make(self.model, self)
 
     def answer(self, *, max_tokens=0, temperature=None, top_k=0, top_p=0, min_p=0, seed=0, stops=(),
-               json_schema=None, hook=None):
+               json_schema=None, hook=None, tools=None, tool_choice=None):
         """An Answer that continues the text. Nothing is computed yet.
 
         `max_tokens`: 0 = as many as the context has room for. `temperature`: 0 = always the most
@@ -375,13 +389,16 @@ class Session:
         limit. `stops`: texts that end the answer. `json_schema`: a JSON Schema, a dict or a text,
         that the answer conforms to (docs/chat-server.md has the words that are known). `hook`: called
         before each token with the scores, an array of float32 that it may change, and the tokens of
-        the answer so far.
+        the answer so far. `tools`: dicts as OpenAI's interface has them, which the prompt has told the
+        model of; Answer.tool_calls has calls of them, and the text has not. `tool_choice`: "auto",
+        "required" (the answer is a call) or the name of the tool that is called.
         """
         return Answer(self, hook, max_tokens=_number("max_tokens", max_tokens, (1 << 32) - 1),
                       temperature=-1 if temperature is None else float(temperature),
                       top_k=_number("top_k", top_k, (1 << 32) - 1), top_p=float(top_p),
                       min_p=float(min_p), seed=_number("seed", seed, (1 << 64) - 1), stops=stops,
-                      json_schema=_schema(json_schema))
+                      json_schema=_schema(json_schema), tools=_tools(tools),
+                      tool_choice=None if tool_choice is None else _utf8(tool_choice, "tool_choice"))
 
     @property
     def statistics(self):
@@ -396,6 +413,14 @@ class Session:
     def start_report(self):
         """How the model started, as of hearth.Compilation.start_report."""
         return json.loads(_library.string("session_start_report_json", self._handle))
+
+
+class ToolCall(typing.NamedTuple):
+    """A call of a tool that an answer has made. `id` names it in the message with its result."""
+
+    id: str
+    name: str
+    arguments: dict
 
 
 class Answer:
@@ -413,6 +438,7 @@ class Answer:
         self.session = session
         self._hook = hook
         self._text = ""
+        self._calls = []
         self._end = None
         self._begin = len(session.tokens)
         self._handle = ctypes.c_void_p()
@@ -459,12 +485,21 @@ class Answer:
                 self._callHook(timeout)
             _library.call("answer_next", self._handle, _timeout(timeout), ctypes.byref(text),
                           ctypes.byref(count))
+            self._readCalls()
             if text.value is None:
                 self._finish()
                 return None
             piece = ctypes.string_at(text, count.value).decode("utf-8")
             self._text += piece
             return piece
+
+    def _readCalls(self):
+        for index in range(len(self._calls), _library.load().hearth_llm_answer_tool_call_count(self._handle)):
+            made = _ToolCall()
+            _library.call("answer_tool_call", self._handle, ctypes.c_size_t(index), ctypes.byref(made))
+            # Templates of Mistral's models take names of nine letters and digits only.
+            self._calls.append(ToolCall(secrets.token_hex(5)[:9], made.name.decode("utf-8"),
+                                        json.loads(made.arguments)))
 
     def _callHook(self, timeout):
         import numpy
@@ -478,7 +513,7 @@ class Answer:
     def _finish(self):
         """Called once, when the answer ends."""
         if self._end is not None:
-            self._end(self._text)
+            self._end(self)
             self._end = None
 
     def cancel(self):
@@ -505,6 +540,11 @@ class Answer:
     def text(self):
         """The text so far."""
         return self._text
+
+    @property
+    def tool_calls(self):
+        """The calls of tools so far: a list of ToolCall."""
+        return list(self._calls)
 
     @property
     def tokens(self):
@@ -553,11 +593,20 @@ class Chat:
         self.reused_tokens = self.session.replace(tokens)
         if messages[0]["role"] == "system":
             self.session.mark_prefix(self._commonTokens(tokens, messages[:1]))
+        if self.tools and self.session.model.metadata["tool_calls"] is not None:
+            options = {"tools": self.tools, **options}
         self._answer = self.session.answer(**options)
         self.messages = messages
-        self._answer._end = lambda answer: self.messages.append({"role": "assistant",
-                                                                 "content": answer})
+        self._answer._end = self._addAnswer
         return self._answer
+
+    def _addAnswer(self, answer):
+        message = {"role": "assistant", "content": answer.text}
+        if calls := answer.tool_calls:
+            message["tool_calls"] = [
+                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                for call in calls]
+        self.messages.append(message)
 
     def _commonTokens(self, tokens, messages):
         """How many tokens all conversations have that begin with these messages: as the command counts
