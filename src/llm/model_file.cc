@@ -103,8 +103,8 @@ Result<std::vector<Section>> sectionsOf(const std::string& path) {
   return sections;
 }
 
-Result<Tokenizer> tokenizerOf(const std::string& path, const Section& section,
-                              const TokenizerTables& tables) {
+Result<TokenizerTables::Found> tokenizerOf(const std::string& path, const Section& section,
+                                           const TokenizerTables& tables) {
   if (section.type != "HF_Tokenizer_Zlib" && section.type != "SP_Tokenizer")
     return fail(ErrorCode::kUnsupported,
                 "The tokenizer of {} is of the type {}, which is not supported; --tokenizer names "
@@ -155,7 +155,10 @@ Result<std::string> unpackTokenizer(std::span<const uint8_t> section) {
   return json;
 }
 
-Result<Tokenizer> readTokenizerFile(const std::string& path, const TokenizerTables& tables) {
+namespace {
+
+Result<TokenizerTables::Found> tokenizerOfFile(const std::string& path,
+                                               const TokenizerTables& tables) {
   struct stat status{};
   if (stat(path.c_str(), &status) != 0)
     return std::unexpected(base::errnoError(errno, base::formatText("stat of {}", path)));
@@ -166,6 +169,13 @@ Result<Tokenizer> readTokenizerFile(const std::string& path, const TokenizerTabl
   return tables.tokenizer(
       "file", cache::ContentSource::of(file.get(), 0, size),
       [&] { return readBytes(path, file.get(), 0, size); }, tableOfFile);
+}
+
+}  // namespace
+
+Result<Tokenizer> readTokenizerFile(const std::string& path, const TokenizerTables& tables) {
+  HEARTH_ASSIGN(TokenizerTables::Found found, tokenizerOfFile(path, tables));
+  return std::move(found.tokenizer);
 }
 
 Result<ModelFile> readModelFile(const std::string& path, const std::string& tokenizerPath,
@@ -194,11 +204,15 @@ Result<ModelFile> readModelFile(const std::string& path, const std::string& toke
     }
     const bool isTokenizer = section.type.contains("Tokenizer");
     if (isTokenizer && !file.tokenizer && tokenizerPath.empty()) {
-      HEARTH_ASSIGN(file.tokenizer, tokenizerOf(path, section, tables));
+      HEARTH_ASSIGN(auto found, tokenizerOf(path, section, tables));
+      file.tokenizer = std::move(found.tokenizer);
+      file.table = found.table;
     }
   }
   if (!tokenizerPath.empty()) {
-    HEARTH_ASSIGN(file.tokenizer, readTokenizerFile(tokenizerPath, tables));
+    HEARTH_ASSIGN(auto found, tokenizerOfFile(tokenizerPath, tables));
+    file.tokenizer = std::move(found.tokenizer);
+    file.table = found.table;
   }
   return file;
 }

@@ -23,7 +23,8 @@ struct ModelFile {
   std::vector<std::string> embedders;
   LlmMetadata metadata;
   ExecutorMetadata executor;
-  std::optional<Tokenizer> tokenizer;  // absent where the file has none
+  std::optional<Tokenizer> tokenizer;    // absent where the file has none
+  std::optional<cache::TableKey> table;  // the tokenizer's in the weight store, if it is there
 };
 
 // Reads metadata and tokenizer; the model's weights are not touched. `tokenizerPath` names a

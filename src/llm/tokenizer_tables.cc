@@ -2,6 +2,7 @@
 #include "llm/tokenizer_tables.h"
 
 #include <cstring>
+#include <utility>
 
 #include "base/log.h"
 #include "base/sha256.h"
@@ -40,16 +41,18 @@ TokenizerTables TokenizerTables::of(const CompileOptions& options) {
   return {};
 }
 
-Result<Tokenizer> TokenizerTables::stored(const cache::TableKey& key) const {
+Result<TokenizerTables::Found> TokenizerTables::stored(const cache::TableKey& key) const {
   auto table = store_->read(key);
   if (!table) return fail(ErrorCode::kNotFound, "{}", table.error().message);
   const auto owner = std::make_shared<const memory::Mapping>(*std::move(table));
-  return Tokenizer::fromTable({owner->data(), owner->size()}, owner);
+  HEARTH_ASSIGN(Tokenizer tokenizer, Tokenizer::fromTable({owner->data(), owner->size()}, owner));
+  return Found{std::move(tokenizer), key};
 }
 
-Result<Tokenizer> TokenizerTables::tokenizer(std::string_view kind,
-                                             const cache::ContentSource& source, const Read& read,
-                                             const Make& make) const {
+Result<TokenizerTables::Found> TokenizerTables::tokenizer(std::string_view kind,
+                                                          const cache::ContentSource& source,
+                                                          const Read& read,
+                                                          const Make& make) const {
   if (store_ != nullptr)
     if (const auto content = store_->recalledContent(source))
       if (auto found = stored(tableKeyOf(kind, *content))) return found;
@@ -63,7 +66,8 @@ Result<Tokenizer> TokenizerTables::tokenizer(std::string_view kind,
   }
   HEARTH_ASSIGN(Bytes table, make(file));
   const auto owner = std::make_shared<const Bytes>(std::move(table));
-  HEARTH_ASSIGN(Tokenizer made, Tokenizer::fromTable(*owner, owner));
+  HEARTH_ASSIGN(Tokenizer tokenizer, Tokenizer::fromTable(*owner, owner));
+  Found made{std::move(tokenizer), std::nullopt};
   if (store_ == nullptr) return made;
   if (const auto kept = store_->write(key, *owner); !kept) {
     base::logInfo("The table of the tokenizer is not kept. {}", kept.error().message);

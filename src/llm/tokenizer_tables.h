@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -35,14 +36,18 @@ class TokenizerTables {
   // The table of a tokenizer's file.
   using Make = std::function<Result<Bytes>(std::span<const uint8_t> file)>;
 
+  struct Found {
+    Tokenizer tokenizer;
+    std::optional<cache::TableKey> table;  // that the store has; absent where it has none
+  };
   // The tokenizer whose file, of a type that `kind` names, is `source`: from the store, or from the
   // table that `make` returns, which is kept. The file is only read where nothing proves that it is
   // one whose content is known. Errors: those of `read`, `make` and Tokenizer::fromTable().
-  Result<Tokenizer> tokenizer(std::string_view kind, const cache::ContentSource& source,
-                              const Read& read, const Make& make) const;
+  Result<Found> tokenizer(std::string_view kind, const cache::ContentSource& source,
+                          const Read& read, const Make& make) const;
 
  private:
-  Result<Tokenizer> stored(const cache::TableKey& key) const;
+  Result<Found> stored(const cache::TableKey& key) const;
 
   std::shared_ptr<const cache::TableStore> store_;  // null = none
 };

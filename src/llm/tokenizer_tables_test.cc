@@ -47,7 +47,7 @@ class TokenizerTablesTest : public ::testing::Test {
   Result<Tokenizer> openFile(const TokenizerTables& tables) {
     const auto opened = base::Descriptor::open(file(), O_RDONLY);
     const uint64_t size = std::filesystem::file_size(file());
-    return tables.tokenizer(
+    auto found = tables.tokenizer(
         "json", cache::ContentSource::of(opened->get(), 0, size),
         [&]() -> Result<std::vector<uint8_t>> {
           ++read_;
@@ -59,6 +59,9 @@ class TokenizerTablesTest : public ::testing::Test {
           return Tokenizer::tableOfJson(
               {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
         });
+    if (!found) return std::unexpected(found.error());
+    table_ = found->table ? found->table->hex() : "";
+    return std::move(found->tokenizer);
   }
   std::filesystem::path file() const { return folder_ / "tokenizer.json"; }
   std::filesystem::path onlyTable() const {
@@ -71,11 +74,14 @@ class TokenizerTablesTest : public ::testing::Test {
   std::filesystem::path folder_;
   int read_ = 0;
   int made_ = 0;
+  std::string table_;  // the name of the last one in the store
 };
 
 TEST_F(TokenizerTablesTest, ATableIsMadeOnce) {
   EXPECT_EQ(encode(smallTokenizerJson()), hello_);
+  EXPECT_EQ(onlyTable().stem(), table_);
   EXPECT_EQ(encode(smallTokenizerJson()), hello_);
+  EXPECT_EQ(onlyTable().stem(), table_);
   EXPECT_EQ(made_, 1);
   EXPECT_EQ(encode(smallTokenizerJson() + " "), hello_);  // another file
   EXPECT_EQ(made_, 2);
@@ -120,8 +126,10 @@ TEST_F(TokenizerTablesTest, WithoutAStoreEachIsMadeAnew) {
   CompileOptions options;
   options.store = folder_;
   options.cache = HEARTH_CACHE_OFF;
-  for (const TokenizerTables& tables : {TokenizerTables(), TokenizerTables::of(options)})
+  for (const TokenizerTables& tables : {TokenizerTables(), TokenizerTables::of(options)}) {
     EXPECT_TRUE(open(tables, smallTokenizerJson()));
+    EXPECT_EQ(table_, "");
+  }
   EXPECT_EQ(made_, 2);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "tables"));
 }

@@ -15,6 +15,7 @@
 #include "cache/bundle/bundle_file.h"
 #include "cache/folder/weight_store.h"
 #include "cache/object/object_file.h"
+#include "cache/table/table_store.h"
 #include "tools/cache_report.h"
 #include "tools/commands.h"
 #include "tools/packing_target.h"
@@ -127,8 +128,15 @@ Outcome<OpenBundle> openBundle(const std::string& path) {
   return OpenBundle{std::move(*file), std::move(*info)};
 }
 
+// Those of tokenizers; none where there is no store yet.
+std::vector<cache::TableStore::Entry> tablesIn(const std::string& path) {
+  const auto store = cache::TableStore::open({.path = path, .mode = cache::StoreMode::kReadOnly});
+  return store ? (*store)->entries() : std::vector<cache::TableStore::Entry>();
+}
+
 Outcome<void> list(const CacheOptions& options) {
   std::vector<ListedPlan> plans;
+  std::vector<cache::TableStore::Entry> tables;
   cache::StoreInventory::Facts facts;
   std::string path = options.bundle;
   if (!path.empty()) {
@@ -144,12 +152,17 @@ Outcome<void> list(const CacheOptions& options) {
     if (!inventory) return std::unexpected(inventory.error());
     plans = listedPlans(*inventory);
     facts = inventory->facts;
+    tables = tablesIn(path);
   }
+  const int64_t now = base::wallClock();
   if (options.isJson)
-    print({{"path", path}, {"plans", plansJson(plans)}, {"facts", factsJson(facts)}});
+    print({{"path", path},
+           {"plans", plansJson(plans)},
+           {"tables", tablesJson(tables)},
+           {"facts", factsJson(facts)}});
   else
-    std::cout << plansText(plans, options.isAll, base::wallClock())
-              << (options.isAll ? factsText(facts, base::wallClock()) : "");
+    std::cout << plansText(plans, options.isAll, now) << tablesText(tables, now)
+              << (options.isAll ? factsText(facts, now) : "");
   return {};
 }
 
@@ -161,6 +174,9 @@ Outcome<void> stat(const CacheOptions& options) {
   if (!inventory) return std::unexpected(inventory.error());
   const StoreSums sums = storeSums(*inventory);
   const uint64_t limit = store == nullptr ? where.maxBytes : store->maxBytes();
+  const std::vector<cache::TableStore::Entry> tables = tablesIn(where.path);
+  uint64_t tableBytes = 0;
+  for (const cache::TableStore::Entry& entry : tables) tableBytes += entry.bytes;
   if (options.isJson) {
     print({{"path", where.path},
            {"exists", store != nullptr},
@@ -176,6 +192,8 @@ Outcome<void> stat(const CacheOptions& options) {
            {"orphan_bytes", sums.orphanBytes},
            {"temporaries", sums.temporaries},
            {"temporary_bytes", sums.temporaryBytes},
+           {"tables", tables.size()},
+           {"table_bytes", tableBytes},
            {"facts", sums.facts},
            {"fact_bytes", sums.factBytes},
            {"facts_corrupt", sums.factsCorrupt}});
@@ -194,6 +212,8 @@ Outcome<void> stat(const CacheOptions& options) {
   table.add({"saved by sharing", bytesText(sums.sharedBytes)});
   table.add({"being written",
              base::formatText("{} ({})", sums.temporaries, bytesText(sums.temporaryBytes))});
+  table.add(
+      {"tables of tokenizers", base::formatText("{} ({})", tables.size(), bytesText(tableBytes))});
   table.add({"facts of drivers", sums.factsCorrupt ? "corrupt"
                                                    : base::formatText("{} ({})", sums.facts,
                                                                       bytesText(sums.factBytes))});

@@ -103,6 +103,24 @@ Json plansJson(const std::vector<ListedPlan>& plans) {
   return list;
 }
 
+std::string tablesText(const std::vector<cache::TableStore::Entry>& tables, int64_t now) {
+  if (tables.empty()) return "";
+  TextTable shown({"table of a tokenizer", "size", "used"}, "lrr");
+  for (const cache::TableStore::Entry& entry : tables)
+    shown.add({entry.key.hex().substr(0, kShownDigits), bytesText(entry.bytes),
+               agoText(entry.lastUsed, now)});
+  return "\n" + shown.toString();
+}
+
+Json tablesJson(const std::vector<cache::TableStore::Entry>& tables) {
+  Json list = Json::array();
+  for (const cache::TableStore::Entry& entry : tables)
+    list.push_back({{"key", entry.key.hex()},
+                    {"bytes", entry.bytes},
+                    {"last_used", timeJson(entry.lastUsed)}});
+  return list;
+}
+
 std::string factsText(const cache::StoreInventory::Facts& facts, int64_t now) {
   if (facts.entries.empty()) return "";
   TextTable table({"fact", "size", "used"}, "lrr");

@@ -9,6 +9,7 @@
 
 #include "cache/bundle/bundle_file.h"
 #include "cache/folder/store_inventory.h"
+#include "cache/table/table_store.h"
 
 namespace hearth::tools {
 
@@ -32,6 +33,10 @@ ListedPlan listedPlan(const cache::BundleInfo& bundle);
 // A table; lists plans without segments only with `isAll`. `now` is in nanoseconds since 1970.
 std::string plansText(const std::vector<ListedPlan>& plans, bool isAll, int64_t now);
 nlohmann::ordered_json plansJson(const std::vector<ListedPlan>& plans);
+
+// A table of those of tokenizers; empty if there are none.
+std::string tablesText(const std::vector<cache::TableStore::Entry>& tables, int64_t now);
+nlohmann::ordered_json tablesJson(const std::vector<cache::TableStore::Entry>& tables);
 
 // A table of the drivers' facts in a store; empty if there are none.
 std::string factsText(const cache::StoreInventory::Facts& facts, int64_t now);

@@ -12,12 +12,18 @@ std::string describeLanguage(const std::string& path) {
     return nlohmann::ordered_json{{"problem", error.toString()}}.dump(
         -1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
-  const auto file = llm::readModelFile(path, "");
+  // Of the store only what is there: to describe a model changes nothing.
+  CompileOptions store;
+  store.cache = HEARTH_CACHE_READ_ONLY;
+  const auto file = llm::readModelFile(path, "", llm::TokenizerTables::of(store));
   if (!file) return problem(file.error());
   if (!file->tokenizer && file->metadata.stopTokens.empty() && file->executor.stateBuffers.empty())
     return "";
   const auto description = llm::describeLanguageModel(*file, "");
-  return description ? *description : problem(description.error());
+  if (!description) return problem(description.error());
+  auto json = nlohmann::ordered_json::parse(*description);
+  json["tokenizer_table"] = file->table ? nlohmann::ordered_json(file->table->hex()) : nullptr;
+  return json.dump();
 }
 
 }  // namespace hearth::tools

@@ -26,7 +26,7 @@ class EmptyStoreTest(CommandTest):
 
     def testAStoreThatIsNotThereIsEmptyAndStaysSo(self):
         self.assertEqual(self.cache("path"), {"path": str(self.store), "exists": False})
-        self.assertEqual(self.cache("ls"), {"path": str(self.store), "plans": [], "facts": []})
+        self.assertEqual(self.cache("ls"), {"path": str(self.store), "plans": [], "tables": [], "facts": []})
         stat = self.cache("stat")
         self.assertFalse(stat["exists"])
         self.assertEqual(stat["bytes"], 0)

@@ -80,6 +80,17 @@ class LanguageModelTest(DataTest):
         again = self.json("tokenize", self.model, "Hello, world", env=environment)
         self.assertEqual(first, again)
         self.assertEqual([path.read_bytes() for path in table.parent.iterdir()], [whole])
+        [listed] = self.json("cache", "ls", env=environment)["tables"]
+        self.assertEqual((listed["key"], listed["bytes"]), (table.stem, len(whole)))
+        self.assertIn(table.stem[:12], self.succeed("cache", "ls", env=environment))
+        summed = self.json("cache", "stat", env=environment)
+        self.assertEqual((summed["tables"], summed["table_bytes"]), (1, len(whole)))
+        shown = self.json("inspect", self.model, env=environment)["language_model"]
+        self.assertEqual(shown["tokenizer_table"], table.stem)
+        environment["HEARTH_STORE"] = str(self.folder / "other")
+        shown = self.json("inspect", self.model, env=environment)["language_model"]
+        self.assertIsNone(shown["tokenizer_table"])
+        self.assertFalse((self.folder / "other").exists())
 
     def testInspectShowsWhatTheFileSays(self):
         shown = self.json("inspect", self.model)["language_model"]
@@ -100,17 +111,6 @@ class LanguageModelTest(DataTest):
         self.assertEqual(run.stdout, answer["text"] + "\n")
         self.assertRegex(run.stderr, r"prompt of \d+ tokens")
 
-    def testAConversationIsNotComputedAgain(self):
-        run = self.hearth("chat", self.model, "--max-tokens", 8, "--threads", 2, "--stats",
-                          input="My name is Ann.\n\nWhat is my name?\n")
-        self.assertEqual(run.returncode, 0, run.stderr)
-        known = [int(line.split(" of them known")[0].split()[-1]) for line in run.stderr.splitlines()]
-        self.assertEqual(known[0], 0)
-        self.assertGreater(known[1], 30)
-
-    def testATextIsContinued(self):
-        answer = self.answer("complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--max-tokens", 8)
-        self.assertTrue(answer["text"].startswith(" 6, 7"), answer["text"])
     def testAnswersConformToASchema(self):
         schema = {"type": "object", "required": ["city", "founded", "size"], "properties": {
             "city": {"type": "string", "pattern": "^[A-Z][a-z]+$", "maxLength": 20},
@@ -143,6 +143,17 @@ class LanguageModelTest(DataTest):
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertIn("no whole JSON", run.stderr)
 
+    def testAConversationIsNotComputedAgain(self):
+        run = self.hearth("chat", self.model, "--max-tokens", 8, "--threads", 2, "--stats",
+                          input="My name is Ann.\n\nWhat is my name?\n")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        known = [int(line.split(" of them known")[0].split()[-1]) for line in run.stderr.splitlines()]
+        self.assertEqual(known[0], 0)
+        self.assertGreater(known[1], 30)
+
+    def testATextIsContinued(self):
+        answer = self.answer("complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--max-tokens", 8)
+        self.assertTrue(answer["text"].startswith(" 6, 7"), answer["text"])
         self.assertEqual((answer["ending"], answer["tokens"]), ("max_tokens", 8))
         stopped = self.answer("complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--max-tokens", 20,
                               "--stop", "7")

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/log.h"
 #include "base/wall_clock.h"
@@ -89,25 +88,27 @@ void TableStore::remove(const TableKey& key) const {
   if (isWritten()) (void)removeFile(tables_.get(), tableName(key.hex()));
 }
 
-void TableStore::prune() const {
-  struct Entry {
-    int64_t used = 0;
-    uint64_t bytes = 0;
-    std::string name;
-  };
+std::vector<TableStore::Entry> TableStore::entries() const {
   std::vector<Entry> entries;
-  uint64_t bytes = 0;
-  for (const std::string& key : namesIn(tables_.get(), kTableSuffix)) {
-    const auto file = openObject(tables_.get(), tableName(key));
-    if (!file) continue;
-    entries.push_back({lastUsed(file->descriptor.get()), file->generation.size, tableName(key)});
-    bytes += file->generation.size;
+  for (const std::string& name : namesIn(tables_.get(), kTableSuffix)) {
+    const auto key = TableKey::fromHex(name);
+    const auto file = openObject(tables_.get(), tableName(name));
+    if (key && file)
+      entries.push_back({*key, file->generation.size, lastUsed(file->descriptor.get())});
   }
-  std::ranges::sort(entries, {}, &Entry::used);
+  std::ranges::sort(entries, std::ranges::greater(), &Entry::lastUsed);
+  return entries;
+}
+
+void TableStore::prune() const {
+  std::vector<Entry> left = entries();
+  uint64_t bytes = 0;
+  for (const Entry& entry : left) bytes += entry.bytes;
   const int64_t oldest = base::wallClock() - std::chrono::nanoseconds(options_.maxAge).count();
-  for (const Entry& entry : entries) {
-    if (bytes <= options_.maxBytes && entry.used >= oldest) return;
-    if (removeFile(tables_.get(), entry.name)) bytes -= entry.bytes;
+  for (; !left.empty(); left.pop_back()) {
+    const Entry& entry = left.back();
+    if (bytes <= options_.maxBytes && entry.lastUsed >= oldest) return;
+    if (removeFile(tables_.get(), tableName(entry.key.hex()))) bytes -= entry.bytes;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/descriptor.h"
 #include "base/result.h"
@@ -63,6 +64,14 @@ class TableStore {
 
   // Removes a table whose bytes are right but do not serve; best effort. What is mapped stays.
   void remove(const TableKey& key) const;
+
+  struct Entry {
+    TableKey key;
+    uint64_t bytes = 0;    // of its file
+    int64_t lastUsed = 0;  // nanoseconds since 1970, exact to an hour
+  };
+  // All tables, those used last first. Their bytes are not checked.
+  std::vector<Entry> entries() const;
 
   // The digest of a file's content that rememberContent() was told, if the file proves that it has
   // not changed since.
