@@ -109,6 +109,14 @@ if(TARGET tensorflowlite_c)
   install(TARGETS tensorflowlite_c LIBRARY DESTINATION ${tflite_folder})
 endif()
 
+# A driver that programs load where its manifest lies (src/drivers/vulkan).
+if(TARGET hearth_driver_vulkan_module)
+  set(drivers_folder ${CMAKE_INSTALL_LIBDIR}/hearth/drivers)
+  file(RELATIVE_PATH drivers_to_private /${drivers_folder} /${HEARTH_INSTALL_PRIVATE_LIBDIR})
+  set_target_properties(hearth_driver_vulkan_module PROPERTIES INSTALL_RPATH $ORIGIN/${drivers_to_private})
+  install(TARGETS hearth_driver_vulkan_module LIBRARY DESTINATION ${drivers_folder})
+endif()
+
 if(TARGET hearth_python AND HEARTH_SYSTEM_LAYOUT)
   set(python_package lib/python3/dist-packages/hearth)
   install(TARGETS hearth_python LIBRARY DESTINATION ${python_package})

@@ -61,8 +61,16 @@ class GpuTest(DataTest):
                             "HEARTH_STORE": str(self.folder / "store"),
                             "HEARTH_VULKAN_DEVICE": IMPLEMENTATION,
                             "MESA_SHADER_CACHE_DISABLE": "true"}
-        if DEVICE not in self.hearth("devices", env=self.environment).stdout:
+        if DEVICE not in self.devices(self.environment)[0]:
             self.skipTest(f"Vulkan's {IMPLEMENTATION} is not installed.")
+
+    def devices(self, environment):
+        """The names of the devices, what is left out, by name, and what is said on standard error."""
+        run = self.hearth("devices", "--json", env=environment)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        report = json.loads(run.stdout)
+        return ([device["name"] for device in report["devices"]],
+                {driver["name"]: driver["reason"] for driver in report["left_out"]}, run.stderr)
 
     def output(self, *options, **environment):
         """The scores of a quantised MobileNet for a picture, and what the command prints."""
@@ -120,11 +128,34 @@ class GpuTest(DataTest):
             self.assertEqual(start()[0]["cache"], "hit")
 
     def testAnImplementationOnTheCpuIsNotTakenForAGpu(self):
-        run = self.hearth("devices", env={**self.environment, "HEARTH_VULKAN_DEVICE": "no such GPU"})
-        self.assertEqual(run.returncode, 0)
-        self.assertNotIn(DEVICE, run.stdout)
-        self.assertIn("No device of Vulkan 1.2 has \"no such GPU\" in its name", run.stderr)
-        self.assertIn(IMPLEMENTATION, run.stderr)
+        names, _, said = self.devices({**self.environment, "HEARTH_VULKAN_DEVICE": "no such GPU"})
+        self.assertNotIn(DEVICE, names)
+        self.assertIn("No device of Vulkan 1.2 has \"no such GPU\" in its name", said)
+        self.assertIn(IMPLEMENTATION, said)
+
+    def testWhereNobodyAsksForItItMayBeMissing(self):
+        environment = {**self.environment, "VK_DRIVER_FILES": "/nowhere/icd.json"}
+        del environment["HEARTH_VULKAN_DEVICE"]
+        names, leftOut, said = self.devices(environment)
+        self.assertNotIn(DEVICE, names)
+        self.assertIn(DEVICE, leftOut)
+        self.assertEqual(said, "")
+        # Whatever device nodes there are.
+        manifest = json.loads((DRIVERS / "vulkan.json").read_text(encoding="utf-8"))
+        manifest["library"] = str(DRIVERS / manifest["library"])
+        del manifest["needs"]["if_present"]["devices"]
+        (self.folder / "vulkan.json").write_text(json.dumps(manifest), encoding="utf-8")
+        names, leftOut, said = self.devices({**environment, "HEARTH_DRIVER_PATH": str(self.folder)})
+        self.assertNotIn(DEVICE, names)
+        self.assertIn("makes no device: ", leftOut[DEVICE])
+        self.assertEqual(said, "")
+
+    def testAHostOpensTheDriversOfVulkanThatItsClientNames(self):
+        spawned = {**self.environment, "HEARTH_DRIVER_HOSTS": f"{DEVICE}=spawn"}
+        self.assertIn(DEVICE, self.devices(spawned)[0])
+        names, _, said = self.devices({**spawned, "VK_DRIVER_FILES": "/nowhere/icd.json"})
+        self.assertNotIn(DEVICE, names)
+        self.assertIn("Vulkan", said)
 
     def startValidatedHost(self):
         """A shared host in its sandbox, with Vulkan's validation layer."""

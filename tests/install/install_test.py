@@ -91,6 +91,17 @@ class InstallTest(unittest.TestCase):
                                         "device": "nnapi-reference"}), encoding="utf-8")
         self.assertNotIn("FAILED", self.run_(suite, manifest, "--gtest_filter=*HalExecution*"))
 
+    def testTheDriverOfGpusIsWhereItsManifestSays(self):
+        manifest = self.prefix / "share" / "hearth" / "drivers" / "vulkan.json"
+        if not manifest.exists():
+            self.skipTest("The Vulkan driver is not built.")
+        library = manifest.parent / json.loads(manifest.read_text(encoding="utf-8"))["library"]
+        self.assertLibrariesAreInstalled(library.resolve())
+        # Whether there is a GPU or not, the library is found.
+        run = self.run_("env", f"HEARTH_DRIVER_PATH={manifest.parent}", "HEARTH_VULKAN_DEVICE=no such GPU",
+                        "HEARTH_LOG=warn", "sh", "-c", "\"$0\" devices 2>&1", self.prefix / "bin" / "hearth")
+        self.assertRegex(run, "makes no device: .*Vulkan")
+
     def testTheCommandRuns(self):
         command = self.prefix / "bin" / "hearth"
         self.assertLibrariesAreInstalled(command)

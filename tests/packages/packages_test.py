@@ -33,8 +33,8 @@ import image as image_maker  # noqa: E402
 # The files of the checkout that the tests of debian/tests read.
 SOURCES = ("debian", "examples", "models", "src/drivers/delegate/testing", "tests/compatibility/models",
            "tests/install")
-PACKAGES = ("hearth", "hearth-delegate", "hearth-driver-dev", "hearth-drivers", "libhearth-dev",
-            "libhearth0", "libneuralnetworks-hearth", "libtensorflowlite-c-hearth", "python3-hearth")
+PACKAGES = ("hearth", "hearth-delegate", "hearth-driver-dev", "hearth-driver-vulkan", "hearth-drivers",
+            "libhearth-dev", "libhearth0", "libneuralnetworks-hearth", "libtensorflowlite-c-hearth", "python3-hearth")
 
 
 def declaredTests():
@@ -153,6 +153,44 @@ class PackagesTest(unittest.TestCase):
         self.root.succeed("apt-get", "-q", "-y", "purge", *PACKAGES)
         self.root.path("/etc/apt/sources.list.d/hearth-next.list").unlink()
         self.root.fetch("apt-get", "-q", "update")
+
+
+class GpuDriverTest(unittest.TestCase):
+    """The driver of GPUs in a system without Vulkan; debian/tests/vulkan has it with Mesa's."""
+
+    MODEL = ("models/digits/digits.tflite", "--random-input", "1")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.root = freshRoot()
+        # The tests of the packages install it.
+        cls.root.run("apt-get", "-q", "-y", "purge", "libvulkan1")
+        cls.root.install("hearth", "hearth-driver-vulkan")
+        cls.addClassCleanup(cls.root.run, "apt-get", "-q", "-y", "purge", "hearth", "hearth-driver-vulkan", "libhearth0")
+
+    def hearth(self, *command, **options):
+        return self.root.succeed("hearth", *command, user=USER, folder="/src", **options)
+
+    def testTheReasonIsToldToWhoAsks(self):
+        report = json.loads(self.hearth("devices", "--json"))
+        self.assertEqual([driver["name"] for driver in report["left_out"]], ["vulkan-gpu"])
+        self.assertIn("vulkan-gpu is left out: ", self.hearth("devices"))
+        code, output = self.root.run("hearth", "run", *self.MODEL, "--device", "vulkan-gpu", user=USER, folder="/src")
+        self.assertEqual(code, 2)
+        self.assertIn("It is left out: ", output)
+        # Asked for, it is tried.
+        self.assertIn("libvulkan.so.1 cannot be loaded", self.hearth("devices", HEARTH_VULKAN_DEVICE="any"))
+
+    def testProgramsLoadNothingAndSayNothing(self):
+        if list(pathlib.Path("/dev").glob("dri/renderD*")) + list(pathlib.Path("/dev").glob("nvidia*")):
+            self.skipTest("This machine has a GPU.")
+        self.hearth("run", *self.MODEL)
+        said = self.hearth("run", *self.MODEL, "--json", LD_DEBUG="files")
+        # The names of the libraries that the loader opens.
+        self.assertIn("libhearth_threads.so", said)
+        self.assertNotIn("libhearth_driver_vulkan", said)
+        self.assertNotIn("libvulkan", said)
+        self.assertNotIn("left out", said)
 
 
 class VendorTest(unittest.TestCase):
