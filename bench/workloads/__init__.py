@@ -12,5 +12,5 @@
 - `stored_weights`: their weights as float32, float16, int8 and int4
 - `flexbuffer`: attributes of composite operators
 - `reference`: runs a network in NumPy; `check.py` compares it with the command
-- `quantize`: turns a float network into a full-integer one
+- `quantize`: turns a float network into a full-integer one, and that into its float32 twin
 """

@@ -50,7 +50,8 @@ class Quantization:
         if len(self.scale) == 1:
             return self.scale[0], self.zero_point[0]
         shape = [1] * rank
-        shape[self.axis] = -1
+        # Some converters give a bias the axis of the weights.
+        shape[self.axis if rank > 1 else 0] = -1
         return self.scale.reshape(shape), self.zero_point.reshape(shape)
 
     def quantize(self, real, dtype):

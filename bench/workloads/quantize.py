@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a float graph into a full-integer one: int8 tensors, int32 biases.
+"""Turns a float graph into a full-integer one: int8 tensors, int32 biases; and an integer one into its
+float32 twin.
 
 Weights of convolutions are symmetric with a scale per output channel, those of FULLY_CONNECTED
 with one scale (the only form that NNAPI's FULLY_CONNECTED takes); activations are asymmetric.
@@ -19,6 +20,21 @@ _CHANNEL_AXIS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}
 _HEADROOM = 1.125
 # The result of these has to have the quantisation of the input.
 _SAME_QUANTIZATION = {"PAD", "MAX_POOL_2D", "RESHAPE"}
+
+
+def toFloat32(graph):
+    """The same operators on the real numbers that the integers of a graph stand for."""
+    result = Graph(graph.name + " float32")
+    result.inputs, result.outputs = list(graph.inputs), list(graph.outputs)
+    result.operators = copy.deepcopy(graph.operators)
+    for tensor in graph.tensors:
+        data, dtype = tensor.data, tensor.dtype
+        if tensor.quantization is not None:
+            dtype = np.float32
+            if data is not None:
+                data = tensor.quantization.dequantize(np.asarray(data)).astype(dtype)
+        result.addTensor(tensor.name, tensor.shape, dtype, data)
+    return result
 
 
 def toInt8(graph, samples):

@@ -12,10 +12,12 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
 import numpy as np
 
 from command import DATA, HEARTH, DataTest
+from workloads import quantize, tflite_reader, tflite_writer
 
 DRIVERS = pathlib.Path(HEARTH).parents[1] / "share" / "hearth" / "gpu-drivers"
 DEVICE = "vulkan-gpu"
@@ -30,6 +32,12 @@ VALIDATION = {"VK_LOADER_LAYERS_ENABLE": "VK_LAYER_KHRONOS_validation",
 MODELS = ["micro_speech_quantized", "mobilenet_v1_0.75_192_quant", "mobilenet_v2_quantized_1x3x224x224",
           "person_detect", "split_concat"]
 LONG_MODELS = ["deeplabv3_mnv2_pascal_quant"]
+# Classifiers, and folders of inputs and outputs below "golden".
+GOLDEN = [("micro_speech_quantized", ""), ("micro_speech_quantized", "alt_no"),
+          ("person_detect", ""), ("person_detect", "alt_no_person"),
+          ("mobilenet_v1_0.25_128_quant", ""), ("mobilenet_v1_0.25_128_quant", "alt_bird"),
+          ("mobilenet_v1_0.75_192_quant", ""), ("mobilenet_v1_0.75_192_quant", "alt_owl"),
+          ("mobilenet_v2_quantized_1x3x224x224", ""), ("mobilenet_v2_quantized_1x3x224x224", "alt_bird")]
 # NNAPI's vectors that pass, as in vulkan_conformance_test, and those of its first version.
 ALL_PASSED = 4738
 SOME_PASSED = 222
@@ -99,6 +107,25 @@ class GpuTest(DataTest):
                     outputs[device] = {path.name: path.read_bytes() for path in folder.glob("*.npy")}
                 self.assertNotEqual(outputs[DEVICE], {})
                 self.assertEqual(outputs[DEVICE], outputs["nnapi-reference"])
+
+    def testFloat32TwinsOfGoldenModelsFindTheSameClasses(self):
+        """Layers of real numbers in whole networks, by the classes that LiteRT finds with the integers."""
+        for model, case in GOLDEN:
+            with self.subTest(model=model, case=case):
+                graph = tflite_reader.read(self.model(model))
+                golden = self.data("golden") / model / case
+                twin, values = self.folder / "twin.tflite", self.folder / "input.npy"
+                tflite_writer.write(quantize.toFloat32(graph), twin)
+                stored = graph.tensors[graph.inputs[0]].quantization
+                np.save(values, stored.dequantize(np.load(golden / "input_0.npy")))
+                scores = {}
+                for device in (DEVICE, "nnapi-reference"):
+                    text = self.succeed("run", twin, "--input", values, "--device", device,
+                                        "--output-dir", self.folder, env=self.environment)
+                    self.assertIn(f" on {device}\n", text)
+                    scores[device] = np.load(self.folder / "output_0.npy")
+                np.testing.assert_allclose(scores[DEVICE], scores["nnapi-reference"], rtol=1e-3, atol=1e-4)
+                self.assertEqual(scores[DEVICE].argmax(), np.load(golden / "output_0.npy").argmax())
 
     def testTheNextProcessComesFromTheCompilationCache(self):
         for hosts in ("", f"{DEVICE}=spawn"):
