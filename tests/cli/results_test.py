@@ -90,6 +90,13 @@ class ResultsTest(CommandTest):
         for part in ("car", "0.875", "90.0 %"):
             self.assertIn(part, text)
 
+    def testBoxesWithoutScoresAreNoDetections(self):
+        meta = metadata.metadata("boxes", [metadata.tensor("image", content="image")], [
+            metadata.tensor("location", content="bounding box")])
+        path = self.constants({"b": self.BOXES}, meta=meta)
+        result = self.json("run", path, "--input", self.picture())
+        self.assertIsNone(result["detections"])
+
     def testTheOperatorMakesADetector(self):
         path = ROOT / "tests" / "corpus" / "model_file_fuzz" / "detector.tflite"
         result = self.json("run", path, "--random-input", 1, "--top", 9)

@@ -61,7 +61,7 @@ PROGRAMS = {
     "src/frontends/tflite_c": ["tflite_c_test", "tflite_call_sequence_test"],
     "src/graph": ["graph_test", "ops_test", "tflite_test"],
     "src/hal": ["hal_test", "runtime_test", "driver_cpu_test", "nnapi_behaviours_test"],
-    "src/ipc": ["ipc_parts_test", "ipc_test", "spawned_host_test", "vendor_host_test"],
+    "src/ipc": ["ipc_parts_test", "ipc_sandbox_test", "ipc_test", "spawned_host_test", "vendor_host_test"],
     "src/llm": ["llm_test", "hearth_llm_test"],
     "src/llm_server": ["llm_server_test"],
     "src/memory": ["memory_test", "driver_cpu_test"],
