@@ -300,6 +300,25 @@ TEST_F(CachedScalesTest, WrongOnesAreNotUsedOnceTheyAreFound) {
   EXPECT_FALSE(resultOf(**restored));
 }
 
+#ifdef HEARTH_TEST_HOOKS
+
+// The store reports them as wrong, too. What was copied of them is right.
+TEST_F(CachedScalesTest, ThoseThatCannotBeSyncedAreNotTakenForWrong) {
+  const auto prepared = device_->prepareModel(model_, options_, files());
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  const auto right = resultOf(**prepared);
+  const auto restored = restore(files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  ASSERT_TRUE(base::sys::injectText("fsync:EIO:1:*"));
+  settle();
+  base::sys::clearFaults();
+  EXPECT_TRUE(segmentsIn(root() / "store").empty());
+  ASSERT_TRUE(right);
+  EXPECT_EQ(resultOf(**restored), right);
+}
+
+#endif
+
 TEST_F(CachedScalesTest, WrongOnesAreNeverUsedByAStrictStore) {
   compile();
   auto bytes = cache::readFile(scalesPath());
