@@ -36,6 +36,7 @@ SLOW_FILES = {
     "all_vectors_test.py": "emulated runs of all vectors take minutes",
     "compatibility_test.py": "emulated starts of 60 models take minutes",
     "installed_packages_test.py": "packages are built and installed in an emulated system",
+    "installed_wheel_test.py": "a wheel is built and installed in an emulated system",
     "stored_models_test.py": "emulated starts of larger models take minutes",
 }
 
