@@ -27,6 +27,7 @@
 #include "ipc/host.h"
 #include "ipc/host_process.h"
 #include "ipc/hosted_device.h"
+#include "memory/pool.h"
 #include "ops/specialized_model.h"
 
 namespace {
@@ -66,24 +67,40 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-using Buffers = std::vector<std::vector<uint8_t>>;
+// Memory for the inputs or outputs of a model, one pool for each.
+using Buffers = std::vector<memory::PoolRef>;
 
 Buffers buffersOf(const graph::Model& model, const std::vector<uint32_t>& operands) {
   Buffers buffers;
   for (const uint32_t operand : operands)
-    buffers.emplace_back(orDie(graph::byteSize(model.main().operands[operand])));
+    buffers.push_back(
+        orDie(memory::Pool::anonymous(orDie(graph::byteSize(model.main().operands[operand])))));
   return buffers;
 }
 
-std::vector<hal::Argument> argumentsOf(Buffers& buffers) {
+// `kind` is kPointer or kPool: a host sees pools as they are, and copies of what pointers refer to.
+std::vector<hal::Argument> argumentsOf(const Buffers& buffers, hal::Argument::Kind kind) {
   std::vector<hal::Argument> arguments;
-  for (std::vector<uint8_t>& buffer : buffers) {
+  for (const memory::PoolRef& buffer : buffers) {
     hal::Argument& argument = arguments.emplace_back();
-    argument.kind = hal::Argument::Kind::kPointer;
-    argument.pointer = buffer.data();
-    argument.length = buffer.size();
+    argument.kind = kind;
+    if (kind == hal::Argument::Kind::kPool) argument.pool = buffer;
+    else argument.pointer = buffer->mutableData();
+    argument.length = buffer->size();
   }
   return arguments;
+}
+
+// What a computation took, and what of that it took in the host's driver; microseconds.
+struct Times {
+  double all, inDriver;
+};
+Times timed(hal::Execution& execution) {
+  const Clock::time_point begin = Clock::now();
+  const hal::ExecutionResult result = execution.compute({});
+  const double all = microsecondsSince(begin);
+  orDie(result.status);
+  return {all, static_cast<double>(result.timing.inDriver) / 1e3};
 }
 
 // A client of the host with an execution.
@@ -94,9 +111,12 @@ struct Client {
         outputs(buffersOf(*model, model->main().outputs)) {
     static_cast<void>(orDie(device->supportedOperations(*model)));
     prepared = orDie(device->prepareModel(model, {.threads = 1}, {}));
-    execution = orDie(prepared->createExecution({argumentsOf(inputs), argumentsOf(outputs)}));
+    execution = executionWith(hal::Argument::Kind::kPointer);
   }
-  void compute() { orDie(execution->compute({}).status); }
+  std::unique_ptr<hal::Execution> executionWith(hal::Argument::Kind kind) {
+    return orDie(prepared->createExecution({argumentsOf(inputs, kind), argumentsOf(outputs, kind)}));
+  }
+  void compute() { static_cast<void>(timed(*execution)); }
 
   std::shared_ptr<hal::Device> device;
   Buffers inputs, outputs;
@@ -176,21 +196,27 @@ int main(int argc, char** argv) {
   const auto graph = direct(settings, *model);
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
-  for (const std::vector<uint8_t>& input : client.inputs) inputs.push_back(input.data());
-  for (std::vector<uint8_t>& output : client.outputs) outputs.push_back(output.data());
-  std::vector<double> hosted, called;
+  for (const memory::PoolRef& input : client.inputs) inputs.push_back(input->data());
+  for (const memory::PoolRef& output : client.outputs) outputs.push_back(output->mutableData());
+  const auto withPools = client.executionWith(hal::Argument::Kind::kPool);
+  std::vector<double> hosted, inDriver, pooled, inDriverPooled, called;
   // Processor time of a call, on the average of a turn.
   std::vector<double> inClient, inHost, inCall;
   for (int round = 0; round < kRounds; ++round) {
     double ours = processorTime(0);
     const double theirs = processorTime(host);
     for (int call = 0; call < kCalls; ++call) {
-      const Clock::time_point begin = Clock::now();
-      client.compute();
-      hosted.push_back(microsecondsSince(begin));
+      const Times times = timed(*client.execution);
+      hosted.push_back(times.all);
+      inDriver.push_back(times.inDriver);
     }
     inClient.push_back((processorTime(0) - ours) / kCalls);
     inHost.push_back((processorTime(host) - theirs) / kCalls);
+    for (int call = 0; call < kCalls; ++call) {
+      const Times times = timed(*withPools);
+      pooled.push_back(times.all);
+      inDriverPooled.push_back(times.inDriver);
+    }
     ours = processorTime(0);
     for (int call = 0; call < kCalls; ++call) {
       const Clock::time_point begin = Clock::now();
@@ -201,8 +227,15 @@ int main(int argc, char** argv) {
   }
   std::printf("a process that starts: first %.2f ms, with the model there %.2f ms (median of %d)\n",
               first / 1000, median(starts) / 1000, kStarts);
-  std::printf("an execution: called directly %.1f us, through the host %.1f us, %.1f us more\n",
-              median(called), median(hosted), median(hosted) - median(called));
+  const auto print = [&](const char* how, const std::vector<double>& all,
+                         const std::vector<double>& driver) {
+    std::printf("%s: %.1f us, %.1f us more; in the driver %.1f us, %.1f us more\n", how,
+                median(all), median(all) - median(called), median(driver),
+                median(driver) - median(called));
+  };
+  std::printf("an execution, called directly: %.1f us\n", median(called));
+  print("through the host", hosted, inDriver);
+  print("through the host, with its arguments in shared memory", pooled, inDriverPooled);
   std::printf(
       "its processor time: called directly %.1f us, through the host %.1f us there and %.1f us in "
       "the client\n",
