@@ -10,7 +10,7 @@
 namespace hearth::conformance {
 
 // Compares an output of the same size element by element with the tolerances of the case. kBadData
-// names the worst element, or the type when its outputs cannot be compared.
+// names the first element that differs, or the type when its outputs cannot be compared.
 Status compareValues(const Case& testCase, const CaseValue& expected,
                      std::span<const uint8_t> actual);
 

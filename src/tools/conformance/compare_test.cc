@@ -42,6 +42,7 @@ TEST(CompareTest, ElementsDifferByTheTolerancesAtMost) {
   };
   EXPECT_EQ(compared({0.5f, 5.5f, kInfinity}), "");
   EXPECT_THAT(compared({0.5f, 5.75f, kInfinity}), HasSubstr("1 of 3 elements differ; element 1"));
+  EXPECT_THAT(compared({0, 4, 3e38f}), HasSubstr("1 of 3 elements differ; element 2"));
   EXPECT_THAT(compared({NAN, 4, kInfinity}), HasSubstr("1 of 3 elements differ; element 0"));
 }
 
