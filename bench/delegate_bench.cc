@@ -84,8 +84,10 @@ std::vector<hal::Argument> argumentsOf(const Buffers& buffers, hal::Argument::Ki
   for (const memory::PoolRef& buffer : buffers) {
     hal::Argument& argument = arguments.emplace_back();
     argument.kind = kind;
-    if (kind == hal::Argument::Kind::kPool) argument.pool = buffer;
-    else argument.pointer = buffer->mutableData();
+    if (kind == hal::Argument::Kind::kPool)
+      argument.pool = buffer;
+    else
+      argument.pointer = buffer->mutableData();
     argument.length = buffer->size();
   }
   return arguments;
@@ -114,7 +116,8 @@ struct Client {
     execution = executionWith(hal::Argument::Kind::kPointer);
   }
   std::unique_ptr<hal::Execution> executionWith(hal::Argument::Kind kind) {
-    return orDie(prepared->createExecution({argumentsOf(inputs, kind), argumentsOf(outputs, kind)}));
+    return orDie(
+        prepared->createExecution({argumentsOf(inputs, kind), argumentsOf(outputs, kind)}));
   }
   void compute() { static_cast<void>(timed(*execution)); }
 
