@@ -212,17 +212,28 @@ Status reduceReal(const Reduction& reduction, OperationType type) {
   return {};
 }
 
+// Products wrap, so those of signed numbers have the bits of those of unsigned ones.
+template <typename T>
+Status multiplyIntegers(const Reduction& reduction) {
+  static_assert(std::is_unsigned_v<T>);
+  const std::vector<uint64_t> results = reduction.run<T>(
+      uint64_t{1}, [](uint64_t a, T b) { return a * static_cast<uint64_t>(b); },
+      std::multiplies<uint64_t>());
+  T* target = reduction.context.outputs[0].as<T>();
+  for (size_t i = 0; i < results.size(); ++i) target[i] = static_cast<T>(results[i]);
+  return {};
+}
+
 // Sums and products of integers wrap, means are cut towards zero, as in TFLite.
 template <typename T>
 Status reduceInteger(const Reduction& reduction, OperationType type) {
-  const bool isProduct = type == OperationType::kReduceProd;
-  const std::vector<uint64_t> results =
-      isProduct ? reduction.run<T>(
-                      uint64_t{1}, [](uint64_t a, T b) { return a * static_cast<uint64_t>(b); },
-                      std::multiplies<uint64_t>())
-                : reduction.run<T>(
-                      uint64_t{0}, [](uint64_t a, T b) { return a + static_cast<uint64_t>(b); },
-                      std::plus<uint64_t>());
+  if (type == OperationType::kReduceProd)
+    return multiplyIntegers<std::make_unsigned_t<T>>(reduction);
+  // Sums of 64 bits wrap as well.
+  using Element = std::conditional_t<sizeof(T) == sizeof(uint64_t), uint64_t, T>;
+  const std::vector<uint64_t> results = reduction.run<Element>(
+      uint64_t{0}, [](uint64_t a, Element b) { return a + static_cast<uint64_t>(b); },
+      std::plus<uint64_t>());
   const uint64_t count =
       reduction.outputCount == 0 ? 0 : reduction.inputCount / reduction.outputCount;
   T* target = reduction.context.outputs[0].as<T>();

@@ -249,7 +249,7 @@ class SharedServerTest(ModelTest):
         # A number at the root has no end of its own: the model says when it ends.
         number = {**asked["response_format"], "json_schema": {"name": "n", "schema": {"type": "integer"}}}
         self.assertIsInstance(json.loads(textOf(self.server.chat(**{**asked, "response_format": number}))), int)
-        words = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "string", "format": "date"}}}
+        words = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "string", "format": "uri"}}}
         error = self.refusedChat(response_format=words)
         self.assertEqual(error["param"], "response_format")
         self.assertIn("'format'", error["message"])
