@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -16,9 +15,8 @@ using ::testing::HasSubstr;
 
 template <typename T>
 std::vector<uint8_t> bytesOf(const std::vector<T>& numbers) {
-  std::vector<uint8_t> bytes(numbers.size() * sizeof(T));
-  std::memcpy(bytes.data(), numbers.data(), bytes.size());
-  return bytes;
+  const auto* const first = reinterpret_cast<const uint8_t*>(numbers.data());
+  return {first, first + numbers.size() * sizeof(T)};
 }
 
 CaseValue floats(const std::vector<float>& numbers) {
