@@ -28,8 +28,7 @@ Status compareElements(const Tolerance& tolerance, std::span<const uint8_t> expe
     const auto have = static_cast<double>(elementAt<T>(actual, i));
     const double limit = static_cast<double>(tolerance.absolute) +
                          static_cast<double>(tolerance.relative) * std::fabs(want);
-    // A NaN fails every comparison, and an infinity, of which every tolerance is a part, all but
-    // one.
+    // A NaN fails every comparison. Infinity matches itself alone: parts of it are infinite, too.
     if (want == have || (std::isfinite(want) && std::fabs(have - want) <= limit)) continue;
     if (mismatches++ == 0) first = i;
   }
