@@ -2,6 +2,7 @@
 // `hearth chat`.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <iostream>
@@ -48,17 +49,31 @@ class Chat {
 
   void addSystem(std::string text) { messages_.push_back({"system", std::move(text)}); }
 
-  // Answers a message. The conversation stays as it was where that fails.
-  Outcome<void> answer(std::string text, const std::function<bool()>& isCancelled) {
-    messages_.push_back({"user", std::move(text)});
-    auto answer = compute(isCancelled);
-    if (!answer) {
-      messages_.pop_back();
-      return std::unexpected(std::move(answer.error()));
+  // The call whose result the next text is; null where that is a message of the user.
+  const llm::ToolCall* awaited() const {
+    return results_ < calls_.size() ? &calls_[results_] : nullptr;
+  }
+
+  // Answers a message, or the last result that the model waits for. The conversation stays as it
+  // was where that fails.
+  Outcome<void> take(std::string text, const std::function<bool()>& isCancelled) {
+    if (const llm::ToolCall* const call = awaited()) {
+      messages_.push_back({"tool",
+                           std::move(text),
+                           {{"name", llm::TemplateValue(call->name)},
+                            {"tool_call_id", llm::TemplateValue(idOf(results_))}}});
+      if (++results_ < calls_.size()) return {};
+    } else {
+      messages_.push_back({"user", std::move(text)});
     }
-    if (options_.isJson) std::cout << session_.toJson(*answer).dump(2) << '\n';
-    if (options_.hasStats) session_.showStats(*answer);
-    messages_.push_back({"assistant", std::move(answer->text)});
+    auto answered = answer(isCancelled);
+    results_ = 0;
+    if (!answered) {
+      const size_t taken = std::max<size_t>(calls_.size(), 1);
+      messages_.erase(messages_.end() - static_cast<ptrdiff_t>(taken), messages_.end());
+      return std::unexpected(std::move(answered.error()));
+    }
+    calls_ = *std::move(answered);
     return {};
   }
 
@@ -72,26 +87,62 @@ class Chat {
     return session_.answer(tokens, marked, !options_.isJson, isCancelled);
   }
 
+  // Adds what the model says. Returns the calls in it.
+  Outcome<std::vector<llm::ToolCall>> answer(const std::function<bool()>& isCancelled) {
+    HEARTH_ASSIGN(LanguageSession::Answer answer, compute(isCancelled));
+    if (options_.isJson) std::cout << session_.toJson(answer).dump(2) << '\n';
+    if (options_.hasStats) session_.showStats(answer);
+    llm::ChatMessage message{"assistant", std::move(answer.text)};
+    if (!answer.calls.empty()) {
+      HEARTH_ASSIGN(llm::TemplateValue calls, callsForTemplate(answer.calls));
+      message.members.emplace_back("tool_calls", std::move(calls));
+    }
+    messages_.push_back(std::move(message));
+    return std::move(answer.calls);
+  }
+
+  // Nine letters and digits, as Mistral's templates ask for.
+  static std::string idOf(size_t call) { return base::formatText("call{:05}", call); }
+
+  // The calls as OpenAI's interface has them, with arguments as templates want them.
+  static Result<llm::TemplateValue> callsForTemplate(const std::vector<llm::ToolCall>& calls) {
+    std::vector<llm::TemplateValue> list;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      HEARTH_ASSIGN(llm::TemplateValue function,
+                    llm::TemplateValue::dictionary(
+                        {{"name", calls[i].name}, {"arguments", calls[i].arguments}}));
+      HEARTH_ASSIGN(llm::TemplateValue call,
+                    llm::TemplateValue::dictionary(
+                        {{"id", idOf(i)}, {"type", "function"}, {"function", function}}));
+      list.push_back(std::move(call));
+    }
+    HEARTH_ASSIGN(const llm::TemplateValue all, llm::TemplateValue::list(std::move(list)));
+    return llm::toolCallsForTemplate(all);
+  }
+
   const LanguageOptions& options_;
   LanguageSession& session_;
   llm::ChatPrompt prompt_;
   std::vector<llm::ChatMessage> messages_;
+  std::vector<llm::ToolCall> calls_;  // of the last answer
+  size_t results_ = 0;                // of these that are there
 };
 
-// A message for each line, up to the end of standard input.
+// A message for each line, or the result of a call, up to the end of standard input.
 Outcome<void> talk(Chat* chat) {
   const bool isTerminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
   std::string line;
   for (;;) {
-    if (isTerminal) std::cout << "> " << std::flush;
+    const llm::ToolCall* const call = chat->awaited();
+    if (isTerminal) std::cout << (call != nullptr ? call->name : "") << "> " << std::flush;
     if (!std::getline(std::cin, line)) break;
     if (line.empty()) continue;
     Outcome<void> answered;
     if (isTerminal) {
       const InterruptedAnswer interrupted;
-      answered = chat->answer(line, [] { return isInterrupted.load(); });
+      answered = chat->take(line, [] { return isInterrupted.load(); });
     } else {
-      answered = chat->answer(line, [] { return false; });
+      answered = chat->take(line, [] { return false; });
     }
     if (answered) continue;
     // Who types may say something else.
@@ -129,11 +180,15 @@ Outcome<void> chatCommand(const LanguageOptions& options) {
   if (!options.tools.empty()) {
     HEARTH_ASSIGN(const std::string json, textOfArgument("@" + options.tools));
     HEARTH_ASSIGN(llm::TemplateValue tools, llm::toolsOfJson(json));
+    if (const llm::ToolFormat* const format = prompt.toolFormat()) {
+      HEARTH_ASSIGN(std::vector<std::string> names, llm::toolNames(tools));
+      session->readCalls(*format, std::move(names));
+    }
     HEARTH_ASSIGN(prompt, prompt.withTools(std::move(tools)));
   }
   Chat chat(options, session, std::move(prompt));
   if (options.system) chat.addSystem(std::move(system));
-  if (options.prompt) return chat.answer(std::move(message), [] { return false; });
+  if (options.prompt) return chat.take(std::move(message), [] { return false; });
   return talk(&chat);
 }
 

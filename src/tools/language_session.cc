@@ -41,6 +41,45 @@ const char* endingName(llm::Ending ending) {
   return "stop";
 }
 
+// What of an answer is there, written to standard output as it comes where it is shown.
+class ShownAnswer {
+ public:
+  ShownAnswer(LanguageSession::Answer* answer, bool isShown)
+      : answer_(*answer), isShown_(isShown) {}
+
+  void add(llm::ToolCallReader::Piece piece) {
+    show(piece.text);
+    answer_.text += piece.text;
+    for (llm::ToolCall& call : piece.calls) {
+      if (hasShown_) show("\n");
+      show(base::formatText("{}({})", call.name, call.arguments));
+      answer_.calls.push_back(std::move(call));
+    }
+  }
+
+ private:
+  void show(std::string_view text) {
+    if (!isShown_ || text.empty()) return;
+    std::cout << text << std::flush;
+    hasShown_ = true;
+  }
+
+  LanguageSession::Answer& answer_;
+  const bool isShown_;
+  bool hasShown_ = false;
+};
+
+nlohmann::ordered_json toJson(const std::vector<llm::ToolCall>& calls) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const llm::ToolCall& call : calls) {
+    auto arguments = nlohmann::ordered_json::parse(call.arguments, nullptr, false);
+    // What the model has written as a text may be JSON in a looser sense.
+    if (arguments.is_discarded()) arguments = call.arguments;
+    list.push_back({{"name", call.name}, {"arguments", std::move(arguments)}});
+  }
+  return list;
+}
+
 }  // namespace
 
 Outcome<LanguageSession*> LanguageSession::open(const LanguageOptions& options,
@@ -131,13 +170,19 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
   HEARTH_ASSIGN(answer.reusedTokens, session_->replace(prompt));
   HEARTH_TRY(mark(options_.prefixStore == "all" ? prompt.size() : marked));
   const llm::Session::Counts before = session_->counts();
+  ShownAnswer shown(&answer, isShown);
+  std::optional<llm::ToolCallReader> reader;
+  if (callFormat_ != nullptr) reader.emplace(*callFormat_, toolNames_, false);
   const auto take = [&](std::string_view text) {
-    answer.text += text;
-    if (isShown) std::cout << text << std::flush;
+    if (reader)
+      shown.add(reader->add(text));
+    else
+      shown.add({.text = std::string(text), .calls = {}});
     return !isCancelled() && (!isShown || std::cout);
   };
   HEARTH_ASSIGN(answer.result, llm::generate(session_.get(), *file_.tokenizer, sampler_.get(),
                                              generationOptions(), take));
+  if (reader) shown.add(reader->finish());
   if (isShown) std::cout << '\n' << std::flush;
   if (const auto kept = session_->keepPrefix(); !kept) prefixProblem_ = kept.error().message;
   const llm::Session::Counts after = session_->counts();
@@ -156,6 +201,14 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
         "hearth: The answer is no whole JSON: --max-tokens ends it after {}.\n",
         answer.result.tokens);
   return answer;
+}
+
+void LanguageSession::readCalls(const llm::ToolFormat& format, std::vector<std::string> names) {
+  callFormat_ = &format;
+  toolNames_ = std::move(names);
+  for (const std::string_view mark : {format.begin, format.end})
+    if (const auto token = tokenizer().specialToken(mark))
+      generation_.shownTokens.push_back(*token);
 }
 
 Result<std::vector<int32_t>> LanguageSession::promptTokens(const std::string& text,
@@ -189,19 +242,22 @@ nlohmann::ordered_json LanguageSession::toJson(const Answer& answer) const {
   const auto numberOrNull = [](double number) {
     return number > 0 ? nlohmann::ordered_json(number) : nlohmann::ordered_json(nullptr);
   };
-  return {{"text", answer.text},
-          {"ending", endingName(answer.result.ending)},
-          {"prompt_tokens", answer.promptTokens},
-          {"reused_tokens", answer.reusedTokens},
-          {"stored_tokens", answer.storedTokens},
-          {"tokens", answer.result.tokens},
-          {"context", session_->context()},
-          {"ready_ms", readyMs_},
-          {"first_token_ms", answer.result.firstTokenMs},
-          {"prefill_tokens_per_second", numberOrNull(answer.prefillTokensPerSecond)},
-          {"tokens_per_second", numberOrNull(answer.tokensPerSecond)},
-          {"peak_rss_kib", base::readPeakRssKib()},
-          {"anonymous_rss_kib", base::readAnonymousRssKib()}};
+  nlohmann::ordered_json json = {
+      {"text", answer.text},
+      {"ending", endingName(answer.result.ending)},
+      {"prompt_tokens", answer.promptTokens},
+      {"reused_tokens", answer.reusedTokens},
+      {"stored_tokens", answer.storedTokens},
+      {"tokens", answer.result.tokens},
+      {"context", session_->context()},
+      {"ready_ms", readyMs_},
+      {"first_token_ms", answer.result.firstTokenMs},
+      {"prefill_tokens_per_second", numberOrNull(answer.prefillTokensPerSecond)},
+      {"tokens_per_second", numberOrNull(answer.tokensPerSecond)},
+      {"peak_rss_kib", base::readPeakRssKib()},
+      {"anonymous_rss_kib", base::readAnonymousRssKib()}};
+  if (callFormat_ != nullptr) json["tool_calls"] = hearth::tools::toJson(answer.calls);
+  return json;
 }
 
 }  // namespace hearth::tools

@@ -17,6 +17,7 @@
 #include "llm/sampler.h"
 #include "llm/session.h"
 #include "llm/token_order.h"
+#include "llm/tool_calls.h"
 #include "tools/failure.h"
 #include "tools/language_options.h"
 #include "tools/watchdog.h"
@@ -43,8 +44,12 @@ class LanguageSession {
   Result<std::vector<int32_t>> promptTokens(const std::string& text,
                                             llm::SpecialTokens special) const;
 
+  // From now on answers are read for calls of tools with these names.
+  void readCalls(const llm::ToolFormat& format, std::vector<std::string> names);
+
   struct Answer {
-    std::string text;
+    std::string text;                  // without calls
+    std::vector<llm::ToolCall> calls;  // of tools
     size_t promptTokens = 0;
     size_t reusedTokens = 0;  // of the prompt, that were computed before
     size_t storedTokens = 0;  // and that an earlier process had computed
@@ -55,8 +60,8 @@ class LanguageSession {
 
   // Answers the prompt. Its first `marked` tokens are taken from the store of prefixes or kept
   // there, or all of them where the options say so. With `isShown` the answer is written to
-  // standard output as it comes, with a line break at its end. Ends early when `isCancelled`
-  // returns true.
+  // standard output as it comes, each call in a line of its own, with a line break at its end. Ends
+  // early when `isCancelled` returns true.
   Outcome<Answer> answer(const std::vector<int32_t>& prompt, size_t marked, bool isShown,
                          const std::function<bool()>& isCancelled);
 
@@ -81,6 +86,8 @@ class LanguageSession {
   llm::ModelFile file_;
   std::vector<int32_t> startTokens_;
   llm::GenerationOptions generation_;
+  const llm::ToolFormat* callFormat_ = nullptr;  // null = calls are text
+  std::vector<std::string> toolNames_;
   std::shared_ptr<const llm::JsonSchema> schema_;      // null = any text
   std::shared_ptr<const llm::TokenOrder> tokenOrder_;  // made for the first answer of a schema
   CompileOptions compile_;

@@ -17,6 +17,33 @@ from command import HEARTH, ROOT, CommandTest, DataTest
 
 TOKENIZER = ROOT / "tests" / "corpus" / "tokenizer_json_fuzz" / "bytes.json"
 PIECES = ROOT / "tests" / "corpus" / "sentence_piece_fuzz" / "pairs.model"
+# Tells the model of tools as Qwen and Hermes do, and lets it repeat the last message, which a small model does
+# reliably: of a tool's result with the city that the call before it names.
+TOOL_TEMPLATE = """\
+{%- macro call(city) %}<tool_call>
+{"name": "get_weather", "arguments": {"city": "{{ city }}"}}
+</tool_call>{% endmacro %}
+{%- if tools %}<|im_start|>system
+# Tools
+{% for tool in tools %}{{ tool | tojson }}
+{% endfor %}<|im_end|>
+{% endif %}
+{%- set last = messages[-1] %}
+{%- set asked = last.content %}
+{%- set repeated = ["abc", "Hello world!", call("Paris"), call("Bern")] %}
+{%- if last.role == "tool" %}
+{%- set asked = last.name ~ " of " ~ messages[-2].tool_calls[0].function.arguments.city ~ ": " ~ last.content %}
+{%- set repeated = ["abc", "Hello world!", "get_time of Bern: late"] %}
+{%- endif %}
+{%- for text in repeated %}<|im_start|>user
+Repeat: {{ text }}<|im_end|>
+<|im_start|>assistant
+{{ text }}<|im_end|>
+{% endfor %}<|im_start|>user
+Repeat: {{ asked }}<|im_end|>
+<|im_start|>assistant{{ "\\n" }}"""
+WEATHER = {"type": "function", "function": {
+    "name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}
 DIGITS = ROOT / "models" / "digits" / "digits.tflite"
 
 
@@ -150,6 +177,30 @@ class LanguageModelTest(DataTest):
         known = [int(line.split(" of them known")[0].split()[-1]) for line in run.stderr.splitlines()]
         self.assertEqual(known[0], 0)
         self.assertGreater(known[1], 30)
+
+    def testCallsOfToolsAreShownAsSuch(self):
+        (self.folder / "template").write_text(TOOL_TEMPLATE, encoding="utf-8")
+        (self.folder / "tools").write_text(json.dumps([WEATHER]), encoding="utf-8")
+        options = ("--template", self.folder / "template", "--tools", self.folder / "tools", "--max-tokens", 60)
+        call = '<tool_call> {"name": "get_weather", "arguments": {"city": "London"}} </tool_call>'
+        answer = self.answer("chat", self.model, "--prompt", call, *options)
+        self.assertEqual((answer["text"], answer["tool_calls"]),
+                         ("", [{"name": "get_weather", "arguments": {"city": "London"}}]))
+        self.assertEqual(self.answer("chat", self.model, "--prompt", "abc", *options)["tool_calls"], [])
+        # The line behind a call is its result.
+        run = self.hearth("chat", self.model, "--threads", 2, *options, input=f"{call}\n\nsunny and warm\nabc\n")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertEqual(run.stdout, 'get_weather({"city": "London"})\nget_weather of London: sunny and warm\nabc\n')
+        # A call of no tool is text, and so is one where nobody was told of tools.
+        (self.folder / "tools").write_text(json.dumps([WEATHER]).replace("get_weather", "get_time"), encoding="utf-8")
+        answer = self.answer("chat", self.model, "--prompt", call, *options)
+        self.assertEqual(answer["tool_calls"], [])
+        self.assertIn('"London"', answer["text"])
+        answer = self.answer("chat", self.model, "--prompt", call, *options[:2], *options[4:])
+        self.assertNotIn("tool_calls", answer)
+        self.assertIn('"London"', answer["text"])
+        (self.folder / "tools").write_text("[{}]", encoding="utf-8")
+        self.assertIn("Tool 1", self.refuse(1, "chat", self.model, "--prompt", "abc", *options))
 
     def testATextIsContinued(self):
         answer = self.answer("complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--max-tokens", 8)
