@@ -344,6 +344,7 @@ StoreStatus SegmentTable::makeDurable(SegmentOrigin& origin) {
   auto file = openObject(segments, StoreFolder::segmentPath(key, false));
   if (!file || !hasBytesOf(file->generation, origin.generation))
     return storeFail(StoreReason::kGone, "The segment {} is no longer there.", key.hex());
+  HEARTH_CRASH_POINT("segment.before_sync");
   if (retried([&] { return base::sys::fdatasync(file->descriptor.get()); }) != 0) {
     // The kernel reports a lost page once and treats it as clean afterwards.
     auto failure = storeErrno(errno, base::formatText("Syncing the segment {}", key.hex()));
