@@ -3,9 +3,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
 
 #include "base/descriptor.h"
 #include "cache/identity/content_memory.h"
@@ -152,6 +160,56 @@ TEST(FileFacts, AreThoseOfTheSystem) {
   EXPECT_FALSE(FileFacts::of(parent.get(), "nothing"));
   fs::remove(path);
   EXPECT_EQ(proofOf(*FileFacts::of(file->get())), ChangeProof::kNone) << "a file without a name";
+}
+
+// Refuses statx to this process, as older containers do.
+bool refuseStatx(int error) {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{sizeof program / sizeof *program, program};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST(FileFacts, AreTheSameWhereStatxIsRefused) {
+  if (!succeeded(inChild([] { return refuseStatx(EPERM) ? 0 : 1; })))
+    GTEST_SKIP() << "no seccomp filters";
+  TempFolder folder;
+  const std::vector<const char*> names = {"one", "another"};
+  std::vector<FileFacts> known;
+  for (const char* const name : names) {
+    writeFile(folder.path() / name, payload(1, 100 + known.size()));
+    const auto file = base::Descriptor::open(folder.path() / name, O_RDONLY);
+    known.push_back(*FileFacts::of(file->get()));
+  }
+  const base::Descriptor parent(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (const int error : {EPERM, ENOSYS}) {
+    SCOPED_TRACE(error);
+    EXPECT_TRUE(succeeded(inChild([&] {
+      EXPECT_TRUE(refuseStatx(error));
+      for (size_t i = 0; i < names.size(); ++i) {
+        const auto named = FileFacts::of(parent.get(), names[i]);
+        const auto file = base::Descriptor::open(folder.path() / names[i], O_RDONLY);
+        const auto opened = FileFacts::of(file->get());
+        for (const auto& facts : {named, opened}) {
+          EXPECT_TRUE(facts && facts->isRegular);
+          EXPECT_EQ(facts->links, known[i].links);
+          EXPECT_EQ(facts->device, known[i].device);
+          EXPECT_EQ(facts->inode, known[i].inode);
+          EXPECT_EQ(facts->size, known[i].size);
+          EXPECT_EQ(facts->modified, known[i].modified);
+          EXPECT_EQ(facts->changed, known[i].changed);
+          EXPECT_EQ(facts->born, 0) << "which stat does not tell";
+        }
+      }
+      EXPECT_FALSE(FileFacts::of(parent.get(), "nothing"));
+      return testing::Test::HasFailure() ? 1 : 0;
+    })));
+  }
 }
 
 TEST(FileFacts, MemoryTellsNothingUnlessItIsSealed) {

@@ -163,6 +163,22 @@ TEST_F(DynamicModelTest, AnInputOfUnknownRankIsComputedInEachRank) {
   EXPECT_EQ((*prepared)->startReport().shapes, 3u);  // none of them was interpreted
 }
 
+// Which inputs of known shapes give.
+TEST_F(DynamicModelTest, ShapesBetweenOperationsMayBeLeftOpen) {
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kReal, {2, 3});
+  const uint32_t between = builder.temporary(kReal, {0, 3});
+  const uint32_t anyRank = builder.temporary(kReal, {});
+  builder.operation(OperationType::kAbs, {input}, {between});
+  builder.operation(OperationType::kNeg, {between}, {anyRank});
+  builder.operation(OperationType::kRelu1, {anyRank}, {builder.output(kReal, {2, 3})});
+  const auto supported = device_->supportedOperations(builder.model());
+  ASSERT_TRUE(supported);
+  for (const hal::OperationSupport& support : *supported)
+    EXPECT_TRUE(support.supported) << support.reason;
+  expectReference(builder, {reals(6)});
+}
+
 TEST_F(DynamicModelTest, AnInputWithoutElementsIsInterpreted) {
   ModelBuilder builder;
   const uint32_t input = builder.input(kReal, {0, 3});

@@ -253,5 +253,16 @@ TEST_F(VulkanModelCacheTest, APlanIsReadAsItWasWritten) {
     EXPECT_FALSE(parsePlan(std::span(bytes).first(size), gpu_->facts())) << size;
 }
 
+TEST_F(VulkanModelCacheTest, ATensorInAnotherHasAsManyBytes) {
+  const auto saved = save();
+  ASSERT_TRUE(saved);
+  Plan plan = (*saved)->plan();
+  plan.tensors.push_back(PlannedTensor(plan.tensors[0]));
+  const auto right = parsePlan(encodePlan(plan, {}), gpu_->facts());
+  EXPECT_TRUE(right) << right.error().toString();
+  plan.tensors.back().bytes += 4;
+  EXPECT_FALSE(parsePlan(encodePlan(plan, {}), gpu_->facts()));
+}
+
 }  // namespace
 }  // namespace hearth::vulkan
