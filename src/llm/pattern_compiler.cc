@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "llm/escape.h"
 #include "llm/pattern.h"
 #include "llm/utf8.h"
 
@@ -16,7 +17,6 @@ constexpr size_t kMaxInstructions = 1 << 13;
 constexpr size_t kMaxNesting = 32;
 constexpr uint32_t kMaxCount = 1000;
 constexpr uint32_t kUnlimited = std::numeric_limits<uint32_t>::max();
-constexpr uint32_t kLastCode = 0x10FFFF;
 // These fold to a letter of ASCII: the long s and the sign of kelvin.
 constexpr uint32_t kLongS = 0x17F;
 constexpr uint32_t kKelvin = 0x212A;
@@ -371,24 +371,9 @@ class PatternCompiler {
     if (at_ == text_.size()) return wrong("it ends with a backslash");
     const Character escaped = decodeCharacter(text_, at_);
     at_ += escaped.size;
-    switch (escaped.code) {
-      case 'n':
-        return '\n';
-      case 'r':
-        return '\r';
-      case 't':
-        return '\t';
-      case 'f':
-        return '\f';
-      case 'v':
-        return '\v';
-      case 'u':
-        return hexadecimal(4);
-      case 'x':
-        return isAt("{") ? braced() : hexadecimal(2);
-      default:
-        break;
-    }
+    if (const auto control = controlCharacter(escaped.code)) return *control;
+    if (escaped.code == 'u') return hexadecimal(4);
+    if (escaped.code == 'x') return isAt("{") ? braced() : hexadecimal(2);
     if (isLetter(escaped.code) || (escaped.code >= '0' && escaped.code <= '9'))
       return unsupported("an escape of this kind");
     return escaped.code;
@@ -404,19 +389,12 @@ class PatternCompiler {
   }
 
   Result<uint32_t> hexadecimal(size_t count) {
-    uint32_t code = 0;
-    if (count == 0 || count > 6 || at_ + count > text_.size())
-      return wrong("the number of a character is wrong");
-    for (size_t i = 0; i < count; ++i) {
-      const char c = text_[at_++];
-      const bool isDigit = c >= '0' && c <= '9';
-      const char small = static_cast<char>(c | 0x20);
-      if (!isDigit && (small < 'a' || small > 'f'))
-        return wrong("the number of a character is wrong");
-      code = code << 4 | static_cast<uint32_t>(isDigit ? c - '0' : small - 'a' + 10);
-    }
-    if (code > kLastCode) return wrong("a character has too large a number");
-    return code;
+    const std::string_view digits = text_.substr(at_, count);
+    const std::optional<uint32_t> code = numberOfCharacter(digits);
+    if (!code || digits.size() != count)
+      return wrong("the number of a character lacks hexadecimal digits, or is above 10FFFF");
+    at_ += count;
+    return *code;
   }
 
   std::string_view text_;

@@ -55,10 +55,12 @@ TEST(PatternTest, GroupsRepeatAndGoBack) {
 
 TEST(PatternTest, CharactersHaveNumbers) {
   EXPECT_THAT(matches("\\x{1fA}\\x61|\\u00AF", "\u01FAa\u00AF"), ElementsAre("\u01FAa", "\u00AF"));
+  EXPECT_THAT(matches("\\x{10FFFF}|\\x{0000061}", "\U0010FFFFa"), ElementsAre("\U0010FFFF", "a"));
+  EXPECT_THAT(problemOf("\\u12"), HasSubstr("number of a character"));
   EXPECT_THAT(problemOf("\\x{1g}"), HasSubstr("number of a character"));
   EXPECT_THAT(problemOf("\\x{`}"), HasSubstr("number of a character"));
   EXPECT_THAT(problemOf("\\x{}"), HasSubstr("number of a character"));
-  EXPECT_THAT(problemOf("\\x{110000}"), HasSubstr("too large"));
+  EXPECT_THAT(problemOf("\\x{110000}"), HasSubstr("above 10FFFF"));
 }
 
 TEST(PatternTest, APointIsAnythingButTheEndOfALine) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "llm/escape.h"
 #include "llm/utf8.h"
 
 namespace hearth::llm {
@@ -250,17 +251,8 @@ class Parser {
       return found.code;
     }
     ++at_;
+    if (const auto control = controlCharacter(found.code)) return *control;
     switch (found.code) {
-      case 'n':
-        return '\n';
-      case 'r':
-        return '\r';
-      case 't':
-        return '\t';
-      case 'f':
-        return '\f';
-      case 'v':
-        return '\v';
       case '0':
         if (at_ == text_.size() || !isDigit(static_cast<uint8_t>(text_[at_]))) return 0;
         break;
@@ -295,18 +287,12 @@ class Parser {
   }
 
   Result<uint32_t> hexadecimal(size_t count) {
-    uint32_t code = 0;
-    if (count == 0 || count > 6 || at_ + count > text_.size())
-      return wrong("the number of a character is wrong");
-    for (size_t i = 0; i < count; ++i) {
-      const auto c = static_cast<uint8_t>(text_[at_++]);
-      const auto small = static_cast<uint8_t>(c | 0x20);
-      if (!isDigit(c) && (small < 'a' || small > 'f'))
-        return wrong("the number of a character is wrong");
-      code = code << 4 | static_cast<uint32_t>(isDigit(c) ? c - '0' : small - 'a' + 10);
-    }
-    if (code > kLastCode) return wrong("a character has too large a number");
-    return code;
+    const std::string_view digits = text_.substr(at_, count);
+    const std::optional<uint32_t> code = numberOfCharacter(digits);
+    if (!code || digits.size() != count)
+      return wrong("the number of a character lacks hexadecimal digits, or is above 10FFFF");
+    at_ += count;
+    return *code;
   }
 
   const std::string_view text_;
