@@ -13,9 +13,6 @@ namespace hearth::delegate {
 // What a list of the runtime holds; nothing for a null pointer.
 std::vector<int32_t> listOf(const TfLiteIntArray* array);
 
-// Whether the delegate takes builtin operations of this code, as far as the code decides.
-bool isKnownOperation(tflite::schema::BuiltinOperator code);
-
 // Reads a node; nothing when the delegate does not take it. Reads no field of its parameters that
 // the version of its operation does not have.
 std::optional<SourceNode> readNode(const TfLiteNode& node, const TfLiteRegistration& registration);
