@@ -12,7 +12,6 @@
 #include <string>
 
 #include "base/caught.h"
-#include "base/immortal.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "drivers/cpu/cpu_execution.h"
@@ -20,6 +19,7 @@
 #include "drivers/cpu/plan/plan_builder.h"
 #include "drivers/cpu/plan/slow_operations.h"
 #include "drivers/cpu/platform/host_facts.h"
+#include "drivers/cpu/weights/packing_turn.h"
 #include "hal/interpreted_model.h"
 #include "hal/request_check.h"
 #include "hal/start_reason.h"
@@ -34,29 +34,6 @@ constexpr char kChoicesFact[] = "hearth-cpu kernels";
 
 // How many slow operations a start report names; `hearth inspect` names all.
 constexpr size_t kMostReported = 100;
-
-// Preparations that pack take turns: each uses all processors, and each finds what the ones before
-// have packed, as when signatures of a language model are compiled at the same time.
-class PackingTurn {
- public:
-  PackingTurn() { mutex().lock(); }
-  ~PackingTurn() { mutex().unlock(); }
-  PackingTurn(const PackingTurn&) = delete;
-  PackingTurn& operator=(const PackingTurn&) = delete;
-
- private:
-  static std::mutex& mutex() {
-    // Held too long for a fork to wait for it, so a forked child makes it anew: no thread of the
-    // child holds it.
-    static constinit base::Immortal<std::mutex> turn;
-    return turn.get([] {
-      base::ForkGate::atFork({.afterInChild = [] {
-        std::construct_at(&mutex());
-      }});
-      return std::mutex();
-    });
-  }
-};
 
 bool hasControlFlow(const graph::Model& model) {
   return std::ranges::any_of(model.main().operations, [](const graph::Operation& operation) {
