@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assembles one subgraph: operands for tensors at their first use, constants, variables,
-// operations.
+// Assembles one subgraph: operands for tensors at their first use, variables, operations.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <set>
-#include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/result.h"
 #include "frontends/tflite/translators/model_builder.h"
+#include "frontends/tflite/translators/operand_builder.h"
 #include "frontends/tflite/translators/run_once.h"
 #include "frontends/tflite/translators/table_operands.h"
 #include "graph/model.h"
 
 namespace hearth::tflite {
 
-// Used by one thread. Operands are named by their indices in the subgraph under construction.
-class SubgraphBuilder {
+// Used by one thread.
+class SubgraphBuilder : public OperandBuilder {
  public:
   // `isMain`: variable tensors are allowed and become inputs and outputs of the graph.
   SubgraphBuilder(ModelBuilder& model, const schema::SubGraph& source, size_t sourceIndex,
@@ -28,13 +25,10 @@ class SubgraphBuilder {
 
   Result<graph::Subgraph> build();
 
-  ModelBuilder& model() { return model_; }
   ScaleLists& scaleLists() const { return model_.file().scaleLists(); }
   // The subgraph of the file that holds the operation being translated.
   const schema::SubGraph& source() const { return *scope_->source; }
   size_t sourceIndex() const { return scope_->sourceIndex; }
-  const graph::Operand& operand(uint32_t index) const { return result_.operands[index]; }
-  graph::Operand& operand(uint32_t index) { return result_.operands[index]; }
 
   // kBadData when there is no tensor with this index.
   Result<const schema::Tensor*> tensor(int64_t index) const;
@@ -57,32 +51,6 @@ class SubgraphBuilder {
   // The scales of a TENSOR_INT4 tensor that is quantised by blocks, [rows, blocks]; an omitted
   // operand for any other tensor. kBadData when shape or block size do not fit.
   Result<uint32_t> blockScalesOf(int64_t tensor);
-  // Another operand for the bytes of a constant, with another type or scale.
-  Result<uint32_t> retypedConstant(uint32_t operand, graph::OperandType type, float scale);
-
-  // Makes the rank of an operand unknown if the file does not say it. A shape without dimensions is
-  // that of a scalar, of a tensor of unknown rank, or, in older files, of either.
-  void forgetUnsaidRank(uint32_t operand);
-  // The rank of an operand is what its operation says, whatever the file leaves open.
-  void settleRank(uint32_t operand) { unsaidRanks_.erase(operand); }
-  // Whether the operand has no dimensions only because the file does not say its rank.
-  bool isRankUnsaid(uint32_t operand) const { return unsaidRanks_.contains(operand); }
-
-  Result<uint32_t> addOperand(graph::Operand operand);
-  Result<uint32_t> temporaryLike(uint32_t operand);
-  Result<uint32_t> omitted(graph::OperandType type);
-  Result<uint32_t> scalar(int32_t value);
-  Result<uint32_t> scalar(float value);
-  Result<uint32_t> scalar(bool value);
-  // A one-dimensional TENSOR_INT32.
-  Result<uint32_t> intTensor(std::span<const int32_t> values);
-  // A constant of any type; `like` gives type, dimensions and quantisation.
-  Result<uint32_t> constantTensor(graph::Operand like, std::span<const uint8_t> bytes);
-  Result<uint32_t> subgraphOperand(int64_t subgraph);
-
-  // The values of a constant INT32 or INT64 operand, or of an integer operand of 8 to 64 bits
-  // without a scale. kUnsupported when it is not constant.
-  Result<std::vector<int64_t>> constantInts(uint32_t operand);
 
   // What is computed from a tensor of unknown rank is of unknown rank, too, if the file does not
   // say its own. In files that leave ranks out, the operation says the shapes of such outputs, and
@@ -139,7 +107,6 @@ class SubgraphBuilder {
   Result<Variable*> useResource(const std::string& name, graph::Operand like);
   Status bindInputs(Scope* scope, const std::vector<uint32_t>& inputs);
   Result<uint32_t> createOperand(int64_t index, const schema::Tensor& tensor);
-  Result<uint32_t> addScalar(graph::OperandType type, std::span<const uint8_t> bytes);
   Status append(graph::Operation operation);
   Result<bool> becomesConstant(const graph::Operation& operation);
   Status addInputs();
@@ -148,18 +115,13 @@ class SubgraphBuilder {
   Status addOutputs();
   Status addVariables();
 
-  ModelBuilder& model_;
   const bool isMain_;
-  graph::Subgraph result_;
   Scope outermost_;
   Scope* scope_ = &outermost_;
   std::vector<Variable> variables_;
-  std::set<uint32_t> unsaidRanks_;  // operands without dimensions, whose rank the file does not say
   std::map<std::string, size_t> resources_;  // index of variables_
   ResourceValues initialValues_;
   TableOperandMap tables_;
-  std::map<std::pair<graph::OperandType, uint32_t>, uint32_t> scalars_;
-  std::map<std::tuple<uint32_t, graph::OperandType, float>, uint32_t> retyped_;
 };
 
 }  // namespace hearth::tflite
