@@ -12,6 +12,7 @@
 
 #include "llm/chat_template.h"
 #include "llm/number_automaton.h"
+#include "llm/schema_conjunction.h"
 #include "llm/schema_exclusion.h"
 #include "llm/schema_formats.h"
 #include "llm/schema_pattern.h"
@@ -28,20 +29,8 @@ constexpr size_t kMaxChoices = size_t{1} << 18;
 constexpr size_t kMaxVisits = size_t{1} << 24;  // while choices are looked for
 // Larger counts are no limits in practice, and would be a state of the automaton each.
 constexpr int64_t kMaxCount = 100'000;
+constexpr uint32_t kMaxNested = 128;
 constexpr std::string_view kHere = "The schema";
-
-// Words that say nothing about which values are right.
-constexpr std::array<std::string_view, 14> kDescribing = {
-    "title", "description", "default",   "examples",     "$schema",
-    "$id",   "$comment",    "$anchor",   "readOnly",     "deprecated",
-    "$defs", "definitions", "writeOnly", "discriminator"};
-
-constexpr std::array<std::string_view, 7> kTypes = {"object",  "array",   "string", "number",
-                                                    "integer", "boolean", "null"};
-
-bool describes(std::string_view word) {
-  return std::ranges::contains(kDescribing, word);
-}
 
 // Whether a value of an `enum` has one of the types; all have where there are none.
 bool hasType(const TemplateValue& value, const std::vector<std::string>& types) {
@@ -83,9 +72,11 @@ class JsonSchemaReader {
     HEARTH_TRY(checkExclusions());
     findDepths();
     if (schema_.nodes_[schema_.root_].depth > JsonSchema::kMaxDepth)
-      return fail(ErrorCode::kBadData,
-                  "{} has no value: what it requires contains itself, or nests more than {} deep.",
-                  kHere, JsonSchema::kMaxDepth);
+      return fail(
+          ErrorCode::kBadData,
+          "{} has no value: what it requires excludes itself, contains itself, or nests more "
+          "than {} deep.",
+          kHere, JsonSchema::kMaxDepth);
     return std::move(schema_);
   }
 
@@ -115,7 +106,7 @@ class JsonSchemaReader {
   }
 
   // RFC 6901, behind a '#'.
-  Result<TemplateValue> find(const std::string& pointer) const {
+  Result<TemplateValue> find(const std::string& pointer) {
     const auto unknown = [&] {
       return fail(ErrorCode::kUnsupported, "{} has the $ref '{}', which is no place in it.", kHere,
                   pointer);
@@ -137,6 +128,7 @@ class JsonSchemaReader {
       const TemplateValue* next = nullptr;
       if (const Dictionary* const dictionary = value.asDictionary()) {
         next = dictionary->find(name);
+        steps_ += name.size() + dictionary->items.size();
       } else if (const ListValue* const list = value.asList()) {
         size_t index = 0;
         const auto read = std::from_chars(name.data(), name.data() + name.size(), index);
@@ -164,41 +156,108 @@ class JsonSchemaReader {
     return node;
   }
 
-  // Nests as deeply as the document, whose depth TemplateValue limits.
   Result<uint32_t> read(const TemplateValue& value) {
-    if (const bool* const truth = value.asBool(); truth != nullptr && *truth) return any();
-    const Dictionary* const schema = value.asDictionary();
+    return nested([&] { return readSchema(value); });
+  }
+  Result<uint32_t> read(SchemaConjunction all) {
+    return nested([&] { return readConjunction(std::move(all)); });
+  }
+
+  // What schemas say together may contain itself without an end.
+  template <typename Read>
+  Result<uint32_t> nested(const Read& read) {
+    if (depth_ == kMaxNested)
+      return fail(ErrorCode::kUnsupported, "{} nests more than {} deep.", kHere, kMaxNested);
+    ++depth_;
+    auto made = read();
+    --depth_;
+    return made;
+  }
+
+  Result<uint32_t> readSchema(const TemplateValue& value) {
+    if (const bool* const truth = value.asBool()) return *truth ? any() : never();
+    const Dictionary* schema = value.asDictionary();
     if (schema == nullptr)
       return fail(ErrorCode::kBadData, "{} has {} where an object is needed.", kHere,
                   value.kindName());
-    if (const TemplateValue* const target = schema->find("$ref")) {
-      HEARTH_TRY(checkWords(*schema, "$ref", {"$ref"}));
-      const std::string* const pointer = target->asText();
-      if (pointer == nullptr)
-        return fail(ErrorCode::kBadData, "{} has a $ref that is no text.", kHere);
-      return reference(*pointer);
+    // Schemas that refer to each other are read later, one after the other.
+    if (isAlone(*schema, "$ref") && schema->find("$ref")->asText() != nullptr)
+      return reference(*schema->find("$ref")->asText());
+    constexpr std::array kJoining = {"$ref", "anyOf", "oneOf", "allOf"};
+    if (std::ranges::none_of(kJoining, [&](auto word) { return schema->find(word) != nullptr; }))
+      return readWords(*schema);
+    // Made once, so that it may contain itself.
+    if (const auto found = joined_.find(schema); found != joined_.end())
+      return found->second.second;
+    HEARTH_ASSIGN(const uint32_t node, never());
+    joined_.emplace(schema, std::pair(value, node));
+    HEARTH_ASSIGN(const uint32_t made, readJoined(value));
+    schema_.nodes_[node].choices.push_back(made);
+    return node;
+  }
+
+  Result<uint32_t> readJoined(const TemplateValue& value) {
+    const Dictionary& schema = *value.asDictionary();
+    const TemplateValue* const all = isAlone(schema, "allOf") ? schema.find("allOf") : nullptr;
+    if (all != nullptr && all->asList() != nullptr && all->asList()->items.size() == 1)
+      return read(all->asList()->items[0]);
+    SchemaConjunction conjunction;
+    HEARTH_TRY(add(value, &conjunction));
+    return read(std::move(conjunction));
+  }
+
+  Result<uint32_t> never() { return add({.kind = Kind::kAnyOf}); }
+
+  // Whether the schema has this word, and no other that does more than describe.
+  static bool isAlone(const Dictionary& schema, std::string_view word) {
+    return schema.find(word) != nullptr && std::ranges::all_of(schema.items, [&](const auto& item) {
+             return item.first == word || describes(item.first);
+           });
+  }
+
+  Status add(const TemplateValue& schema, SchemaConjunction* all) {
+    return all->add(schema, [this](const std::string& place) { return find(place); }, &steps_);
+  }
+
+  Result<uint32_t> readConjunction(SchemaConjunction all) {
+    if (all.isNever()) return never();
+    if (all.choices().empty()) {
+      HEARTH_ASSIGN(const TemplateValue words, TemplateValue::dictionary(all.words()));
+      return readWords(*words.asDictionary());
     }
-    for (const char* const word : {"anyOf", "oneOf", "allOf"})
-      if (const TemplateValue* const schemas = schema->find(word))
-        return readChoices(*schema, word, *schemas);
-    HEARTH_ASSIGN(const std::vector<std::string> types, typesOf(*schema));
-    if (schema->find("enum") != nullptr || schema->find("const") != nullptr)
-      return readLiterals(*schema, types);
-    HEARTH_TRY(checkWords(*schema, "",
+    const SchemaConjunction::Choices choices = all.takeChoices();
+    const bool isJoined = !all.words().empty() || !all.choices().empty();
+    Node node{.kind = Kind::kAnyOf};
+    for (const TemplateValue& schema : choices.schemas.asList()->items) {
+      SchemaConjunction one = all;
+      if (isJoined) HEARTH_TRY(add(schema, &one));
+      HEARTH_ASSIGN(const uint32_t choice, isJoined ? read(std::move(one)) : read(schema));
+      node.choices.push_back(choice);
+    }
+    if (choices.word == "oneOf") exclusive_.push_back(node.choices);
+    return add(std::move(node));
+  }
+
+  // A schema without references and choices.
+  Result<uint32_t> readWords(const Dictionary& schema) {
+    HEARTH_ASSIGN(const std::vector<std::string> types, typesOf(schema));
+    if (schema.find("enum") != nullptr || schema.find("const") != nullptr)
+      return readLiterals(schema, types);
+    HEARTH_TRY(checkWords(schema, "",
                           {"type", "properties", "required", "additionalProperties", "items",
                            "minItems", "maxItems", "minLength", "maxLength", "pattern", "format",
                            "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}));
-    if (types.size() == 1) return read(types.front(), *schema);
+    if (types.size() == 1) return read(types.front(), schema);
     // Words that are of one type limit that type only.
     Node node{.kind = Kind::kAnyOf};
     if (types.empty()) {
       const bool isLimited = std::ranges::any_of(
-          schema->items, [](const auto& item) { return !describes(item.first); });
+          schema.items, [](const auto& item) { return !describes(item.first); });
       if (!isLimited) return any();
       return fail(ErrorCode::kUnsupported, "{} limits a value without saying its `type`.", kHere);
     }
     for (const std::string& type : types) {
-      HEARTH_ASSIGN(const uint32_t choice, read(type, *schema));
+      HEARTH_ASSIGN(const uint32_t choice, read(type, schema));
       node.choices.push_back(choice);
     }
     return add(std::move(node));
@@ -219,36 +278,9 @@ class JsonSchemaReader {
   }
 
   static Result<std::vector<std::string>> typesOf(const Dictionary& schema) {
-    std::vector<std::string> types;
     const TemplateValue* const type = schema.find("type");
-    if (type == nullptr) return types;
-    const ListValue* const list = type->asList();
-    const std::vector<TemplateValue> one = {*type};
-    for (const TemplateValue& item : list != nullptr ? list->items : one) {
-      const std::string* const name = item.asText();
-      if (name == nullptr || !std::ranges::contains(kTypes, std::string_view(*name)))
-        return fail(ErrorCode::kBadData, "{} has a `type` that JSON does not have.", kHere);
-      types.push_back(*name);
-    }
-    if (types.empty()) return fail(ErrorCode::kBadData, "{} has an empty list as `type`.", kHere);
-    return types;
-  }
-
-  Result<uint32_t> readChoices(const Dictionary& schema, std::string_view word,
-                               const TemplateValue& schemas) {
-    HEARTH_TRY(checkWords(schema, word, {word}));
-    const ListValue* const list = schemas.asList();
-    if (list == nullptr || list->items.empty())
-      return fail(ErrorCode::kBadData, "{} has '{}' without a list of schemas.", kHere, word);
-    if (word == "allOf" && list->items.size() > 1)
-      return fail(ErrorCode::kUnsupported, "{} has 'allOf' with more than one schema.", kHere);
-    Node node{.kind = Kind::kAnyOf};
-    for (const TemplateValue& item : list->items) {
-      HEARTH_ASSIGN(const uint32_t choice, read(item));
-      node.choices.push_back(choice);
-    }
-    if (word == "oneOf") exclusive_.push_back(node.choices);
-    return add(std::move(node));
+    if (type == nullptr) return std::vector<std::string>();
+    return schemaTypes(*type);
   }
 
   Result<uint32_t> readLiterals(const Dictionary& schema, const std::vector<std::string>& types) {
@@ -520,7 +552,11 @@ class JsonSchemaReader {
   JsonSchema schema_;
   std::map<std::string, uint32_t, std::less<>> references_;
   std::vector<std::pair<uint32_t, std::string>> unread_;
+  // With the value itself, which keeps the address alive.
+  std::map<const Dictionary*, std::pair<TemplateValue, uint32_t>> joined_;
   std::optional<uint32_t> any_;
+  size_t steps_ = 0;  // of SchemaConjunction
+  uint32_t depth_ = 0;
   std::vector<std::vector<uint32_t>> exclusive_;  // the nodes of each `oneOf`
   AutomatonBudget budget_;
 };

@@ -51,9 +51,10 @@ class JsonSchema {
   // Known are `type`, `properties`, `required`, `additionalProperties`, `items`, `minItems`,
   // `maxItems`, `minLength`, `maxLength`, `pattern`, `format`, `minimum`, `maximum`,
   // `exclusiveMinimum`, `exclusiveMaximum`, `enum`, `const`, `anyOf`, `oneOf` of schemas that
-  // exclude each other, `allOf` of one schema, and `$ref` to a place in the text itself; words that
-  // only describe are skipped. Errors: kBadData for what is no schema, or one that no text conforms
-  // to; kUnsupported for other words, and other values of these.
+  // exclude each other, `allOf` of schemas that SchemaConjunction can join, and `$ref` to a place
+  // in the text itself; words that only describe are skipped. Errors: kBadData for what is no
+  // schema, or one that no text conforms to; kUnsupported for other words, and other values of
+  // these.
   static Result<JsonSchema> parse(std::string_view json);
 
   // Of any object.

@@ -624,6 +624,13 @@ def jsonSchemas():
         {"type": "object", "properties": {"a": {"const": "x"}}, "required": ["a"]},
         {"type": "object", "properties": {"a": {"enum": ["y", 1]}, "b": {"$ref": "#"}}, "required": ["a"]},
         {"type": ["integer", "null"]}]}).encode() + choices
+    yield "joined", json.dumps({
+        "type": "object", "required": ["a"], "properties": {"a": {"type": ["integer", "null"]}},
+        "allOf": [{"$ref": "#/$defs/part"}, {"properties": {"b": {"minLength": 1}}, "additionalProperties": {"type": ["integer", "null", "object"]}}],
+        "oneOf": [{"properties": {"a": {"type": "null"}}}, {"properties": {"a": {"type": "number", "minimum": 2}}}],
+        "$defs": {"part": {"type": "object", "properties": {"b": {"type": "string"}, "c": {"allOf": [{"$ref": "#/$defs/part"}, True]}}}}}
+        ).encode() + choices
+    yield "growing", json.dumps({"type": "null", "allOf": [{"$ref": "#"}, {"anyOf": [{"$ref": "#"}, False]}]}).encode() + choices
 
 
 def toolCalls():
