@@ -389,23 +389,11 @@ Result<std::optional<TemplateValue>> filterText(std::string_view name, const Tem
       name != "wordcount")
     return std::nullopt;
   HEARTH_ASSIGN(std::string text, textOfValue(value, budget));
+  if (name == "trim") return callTextMethod(text, "strip", arguments, budget);
+  if (name == "lower" || name == "upper" || name == "capitalize" || name == "replace")
+    return callTextMethod(text, name, arguments, budget);
   HEARTH_TRY(budget->spend(1 + text.size() / 8));
-  if (name == "trim") {
-    HEARTH_ASSIGN(TemplateValue made,
-                  callTemplateMethod(TemplateValue(std::move(text)), "strip", arguments, budget));
-    return made;
-  }
-  if (name == "lower") return budget->text(lowerText(text));
-  if (name == "upper") return budget->text(upperText(text));
   if (name == "title") return budget->text(titleOfWords(text));
-  if (name == "capitalize") return budget->text(capitalizedText(text));
-  if (name == "replace") {
-    HEARTH_ASSIGN(const std::string old, arguments.text(0, "old", ""));
-    HEARTH_ASSIGN(const std::string made, arguments.text(1, "new", ""));
-    HEARTH_ASSIGN(const int64_t count, arguments.integer(2, "count", -1));
-    HEARTH_ASSIGN(std::string replaced, replaceText(text, old, made, count, budget));
-    return TemplateValue(std::move(replaced));
-  }
   if (name == "wordcount") {
     HEARTH_ASSIGN(const TemplateValue words,
                   callTemplateMethod(TemplateValue(std::move(text)), "split", {}, budget));

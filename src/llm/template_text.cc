@@ -269,6 +269,48 @@ std::optional<bool> hasProperty(std::string_view text, std::string_view name) {
   return std::nullopt;
 }
 
+std::string titleText(std::string_view text) {
+  std::string made(text);
+  bool isInWord = false;
+  for (char& c : made) {
+    c = isInWord ? toSmall(c) : toCapital(c);
+    isInWord = isSmallLetter(c) || isCapitalLetter(c) || static_cast<uint8_t>(c) >= 0x80;
+  }
+  return made;
+}
+
+std::string capitalizedText(std::string_view text) {
+  std::string made = lowerText(text);
+  if (!made.empty()) made[0] = toCapital(made[0]);
+  return made;
+}
+
+// At most `count` times; below 0: everywhere.
+Result<std::string> replaceText(std::string_view text, std::string_view old, std::string_view made,
+                                int64_t count, TemplateBudget* budget) {
+  HEARTH_TRY(payForSearch(text, old, budget));
+  HEARTH_TRY(budget->spend(1 + text.size() / 4));
+  std::string result;
+  size_t at = 0;
+  for (int64_t i = 0; count < 0 || i < count; ++i) {
+    size_t next = old.empty() ? at : text.find(old, at);
+    if (old.empty() && i > 0) {
+      if (at >= text.size()) break;
+      next = at + decodeCharacter(text, at).size;
+    }
+    if (next == kNowhere) break;
+    HEARTH_TRY(budget->spend(1 + made.size() / 8));
+    HEARTH_TRY(budget->allocate(made.size()));
+    result.append(text, at, next - at);
+    result += made;
+    at = next + old.size();
+    if (old.empty() && text.empty()) break;
+  }
+  HEARTH_TRY(budget->allocate(text.size()));
+  result.append(text, std::min(at, text.size()));
+  return result;
+}
+
 }  // namespace
 
 std::string_view stripText(std::string_view text, const std::string* characters, bool isLeft,
@@ -297,47 +339,6 @@ std::string upperText(std::string_view text) {
   std::string made(text);
   std::ranges::transform(made, made.begin(), toCapital);
   return made;
-}
-
-std::string titleText(std::string_view text) {
-  std::string made(text);
-  bool isInWord = false;
-  for (char& c : made) {
-    c = isInWord ? toSmall(c) : toCapital(c);
-    isInWord = isSmallLetter(c) || isCapitalLetter(c) || static_cast<uint8_t>(c) >= 0x80;
-  }
-  return made;
-}
-
-std::string capitalizedText(std::string_view text) {
-  std::string made = lowerText(text);
-  if (!made.empty()) made[0] = toCapital(made[0]);
-  return made;
-}
-
-Result<std::string> replaceText(std::string_view text, std::string_view old, std::string_view made,
-                                int64_t count, TemplateBudget* budget) {
-  HEARTH_TRY(payForSearch(text, old, budget));
-  HEARTH_TRY(budget->spend(1 + text.size() / 4));
-  std::string result;
-  size_t at = 0;
-  for (int64_t i = 0; count < 0 || i < count; ++i) {
-    size_t next = old.empty() ? at : text.find(old, at);
-    if (old.empty() && i > 0) {
-      if (at >= text.size()) break;
-      next = at + decodeCharacter(text, at).size;
-    }
-    if (next == kNowhere) break;
-    HEARTH_TRY(budget->spend(1 + made.size() / 8));
-    HEARTH_TRY(budget->allocate(made.size()));
-    result.append(text, at, next - at);
-    result += made;
-    at = next + old.size();
-    if (old.empty() && text.empty()) break;
-  }
-  HEARTH_TRY(budget->allocate(text.size()));
-  result.append(text, std::min(at, text.size()));
-  return result;
 }
 
 int64_t lengthOfText(std::string_view text) {

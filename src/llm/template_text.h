@@ -22,11 +22,6 @@ std::string_view stripText(std::string_view text, const std::string* characters,
                            bool isRight);
 std::string lowerText(std::string_view text);
 std::string upperText(std::string_view text);
-std::string titleText(std::string_view text);
-std::string capitalizedText(std::string_view text);
-// At most `count` times; below 0: everywhere.
-Result<std::string> replaceText(std::string_view text, std::string_view old, std::string_view made,
-                                int64_t count, TemplateBudget* budget);
 
 // The number of characters, and the bytes of characters from `begin` to before `end`, which are
 // numbers of characters.
