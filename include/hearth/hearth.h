@@ -240,6 +240,25 @@ typedef struct hearth_host_info {
 HEARTH_EXPORT hearth_status hearth_device_host(size_t index, hearth_host_info* info,
                                                hearth_error** error);
 
+// How fast a device is, in seconds; 0 where it has not been measured.
+typedef struct hearth_speed_info {
+  size_t size;
+  double execution;          // of any execution, whatever it computes
+  double operation;          // of any operation
+  double argument_byte;      // of each byte of the inputs and outputs of an execution
+  double moved_byte;         // of each byte that an operation with few products reads or writes
+  double float32_product;    // of a multiplication with an addition, in layers of many
+  double float16_product;    // the same for float16, and float32 that may be computed so
+  double quantized_product;  // the same for 8 bits
+} hearth_speed_info;
+
+// What is known of the device's speed with the number of threads that HEARTH_THREADS sets, from
+// this process or from the weight store. Where a driver does not know how fast its device is, a
+// compilation that may use that device, hearth-cpu and no third one measures them once. Measures
+// nothing itself. Thread-safe.
+HEARTH_EXPORT hearth_status hearth_device_speed(size_t index, hearth_speed_info* info,
+                                                hearth_error** error);
+
 // --- Custom operators -----------------------------------------------------------------------
 
 // How many dimensions a tensor of a custom operator may have.

@@ -209,6 +209,26 @@ inline DeviceHost deviceHost(size_t index) {
           info.restarts};
 }
 
+// How fast a device is, in seconds: see hearth_speed_info.
+struct DeviceSpeed {
+  double execution = 0;
+  double operation = 0;
+  double argumentByte = 0;
+  double movedByte = 0;
+  double float32Product = 0;
+  double float16Product = 0;
+  double quantizedProduct = 0;
+};
+
+// `index`: in the order of devices().
+inline DeviceSpeed deviceSpeed(size_t index) {
+  hearth_speed_info info{};
+  info.size = sizeof(info);
+  detail::call(hearth_device_speed, index, &info);
+  return {info.execution,       info.operation,       info.argument_byte,    info.moved_byte,
+          info.float32_product, info.float16_product, info.quantized_product};
+}
+
 struct StartReport {
   hearth_start_state state = HEARTH_START_UNCACHED;
   std::string reason;

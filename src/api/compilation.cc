@@ -246,6 +246,7 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
   made->startSoFar.part = model.part;
   made->startSoFar.device = made->device;
   made->startSoFar.cache = made->compilation->cacheOutcome();
+  made->startSoFar.choice = made->compilation->parts().reason;
   made->startSoFar.prepareMs = model.loadMs + hearth::api::millisecondsSince(begin);
   if (hearth::runtime::isReportWanted()) {
     hearth::runtime::StartRecord record = made->startSoFar;

@@ -103,6 +103,9 @@ TEST_F(ContractTest, ErrorsAreNullOnSuccess) {
   hearth_host_info host{};
   host.size = sizeof(host);
   expectSuccess(hearth_device_host(0, &host, &error_));
+  hearth_speed_info speed{};
+  speed.size = sizeof(speed);
+  expectSuccess(hearth_device_speed(0, &speed, &error_));
   char* json = nullptr;
   expectSuccess(hearth_model_inspect(model, &json, &error_));
   hearth_string_free(json);
@@ -184,6 +187,9 @@ TEST_F(ContractTest, AFailureGivesAnErrorAndNoResult) {
   hearth_host_info host{};
   host.size = sizeof(host);
   expectFailure(hearth_device_host(99, &host, &error_));
+  hearth_speed_info speed{};
+  speed.size = sizeof(speed);
+  expectFailure(hearth_device_speed(99, &speed, &error_));
   EXPECT_EQ(device.name, nullptr);
 
   const Execution execution = compiled.createExecution();
@@ -222,6 +228,7 @@ TEST_F(ContractTest, NullIsAnError) {
   hearth_error** const e = &error_;
   expectFailure(hearth_device_get(0, nullptr, e));
   expectFailure(hearth_device_host(0, nullptr, e));
+  expectFailure(hearth_device_speed(0, nullptr, e));
   expectFailure(hearth_model_load_file(nullptr, nullptr, e));
   expectFailure(hearth_model_load_file(HEARTH_TEST_MODEL, nullptr, e));
   expectFailure(hearth_model_load_memory(nullptr, 1, nullptr, e));
@@ -318,6 +325,8 @@ TEST_F(ContractTest, ALargerStructureIsFilledAsFarAsItIsKnown) {
                Later<hearth_device_info>());
   expectFilled([&](hearth_host_info* info) { return hearth_device_host(0, info, &error_); },
                Later<hearth_host_info>());
+  expectFilled([&](hearth_speed_info* info) { return hearth_device_speed(0, info, &error_); },
+               Later<hearth_speed_info>());
   expectFilled(
       [&](hearth_tensor_info* info) {
         return hearth_compilation_input(compiled.get(), 0, info, &error_);

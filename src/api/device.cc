@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device functions of hearth.h.
 #include "api/handles.h"
+#include "base/env.h"
 #include "base/immortal.h"
 #include "ipc/hosted_device.h"
 #include "runtime/device_manager.h"
@@ -77,6 +78,30 @@ hearth_status hearth_device_host(size_t index, hearth_host_info* info, hearth_er
       made.clients = state.clients;
       made.memory_bytes = state.memory;
       made.restarts = state.restarts;
+    }
+    return fillSized(info, made);
+  });
+}
+
+hearth_status hearth_device_speed(size_t index, hearth_speed_info* info, hearth_error** error) {
+  return guarded(error, [&]() -> hearth::Status {
+    HEARTH_ASSIGN(const std::shared_ptr<hearth::hal::Device> device, deviceAt(index));
+    hearth_speed_info made{};
+    if (hearth::runtime::DeviceSpeeds* const speeds =
+            hearth::runtime::DeviceManager::shared().speeds()) {
+      hearth::hal::PrepareOptions options;
+      HEARTH_ASSIGN(const int64_t threads, hearth::base::envInteger(hearth::base::Env::kThreads));
+      options.threads = static_cast<unsigned>(threads);
+      if (const auto speed = speeds->known(*device, options)) {
+        using hearth::runtime::NumberKind;
+        made.execution = speed->execution;
+        made.operation = speed->operation;
+        made.argument_byte = speed->argumentByte;
+        made.moved_byte = speed->movedByte;
+        made.float32_product = speed->productOf(NumberKind::kFloat32);
+        made.float16_product = speed->productOf(NumberKind::kFloat16);
+        made.quantized_product = speed->productOf(NumberKind::kQuantized);
+      }
     }
     return fillSized(info, made);
   });

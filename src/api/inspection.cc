@@ -13,6 +13,7 @@
 #include "api/given_shapes.h"
 #include "api/handles.h"
 #include "api/metadata.h"
+#include "base/env.h"
 #include "frontends/tflite/container/container.h"
 #include "graph/step_model.h"
 #include "hal/extension_operations.h"
@@ -127,12 +128,15 @@ Json stepTensors(const graph::Subgraph& main, const std::vector<uint32_t>& opera
 // The partitioning of the model for an NNAPI compilation without a list of devices.
 Json planJson(const graph::Model& model, const runtime::DeviceManager& devices) {
   Json plan = {{"problem", nullptr}, {"steps", Json::array()}};
-  const auto steps = runtime::partition(model, devices.devices(), hal::Preference());
-  if (!steps) {
-    plan["problem"] = steps.error().toString();
+  const Result<std::string> tuning = base::envChoice(base::Env::kTuning);
+  runtime::DeviceSpeeds* const speeds = tuning && *tuning == "on" ? devices.speeds() : nullptr;
+  const auto partition =
+      runtime::partition(model, devices.devices(), hal::PrepareOptions(), speeds);
+  if (!partition) {
+    plan["problem"] = partition.error().toString();
     return plan;
   }
-  for (const runtime::PartitionStep& step : *steps) {
+  for (const runtime::PartitionStep& step : partition->steps) {
     const graph::StepModel part = graph::makeStepModel(model, step.operations);
     const bool isDevice = step.device < devices.devices().size();
     plan["steps"].push_back(

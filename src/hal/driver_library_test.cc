@@ -192,6 +192,14 @@ TEST(DriverManifest, SaysWhatTheDriverNeeds) {
   }
 }
 
+TEST(DriverManifest, SaysWhetherTheDeviceIsMeasured) {
+  const std::string begin = R"({"name":"a","library":"b","api_version":1)";
+  EXPECT_FALSE(parseDriverManifest(begin + "}")->isMeasured);
+  EXPECT_FALSE(parseDriverManifest(begin + R"(,"measured":false})")->isMeasured);
+  EXPECT_TRUE(parseDriverManifest(begin + R"(,"measured":true})")->isMeasured);
+  EXPECT_FALSE(parseDriverManifest(begin + R"(,"measured":1})"));
+}
+
 TEST_F(DriverLibraryTest, AnOptionalDriverMayLackItsLibraryOrItsDevice) {
   const std::string path = folder("a");
   write(path + "/npu.json",

@@ -244,6 +244,7 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
   HEARTH_ASSIGN(manifest.delegate, delegateField(json));
   HEARTH_ASSIGN(manifest.isOptional, truthField(json, "optional"));
   HEARTH_ASSIGN(manifest.askedForBy, askedForByField(json));
+  HEARTH_ASSIGN(manifest.isMeasured, truthField(json, "measured"));
   if (manifest.delegate && !manifest.library.empty())
     return fail(ErrorCode::kBadData,
                 "A driver manifest has a \"library\" or a \"delegate\", not both.");

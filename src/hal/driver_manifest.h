@@ -26,6 +26,8 @@ namespace hearth::hal {
 // With "support_library": true the library is one of NNAPI's support libraries, which has no
 // "api_version"; "device" names its device where it has more than one. It always has a host,
 // "hearth" where none is named: such a library holds a runtime of its own.
+// With "measured": true the driver does not know how fast its device is, so that the runtime
+// measures it.
 // "custom_operators": [NAME, ...] are custom operations of .tflite files that the device computes,
 // and nothing else may be able to.
 // A manifest with a "delegate" has neither library nor "api_version", and always a host, too.
@@ -77,6 +79,7 @@ struct DriverManifest {
   // "asked_for_by": a variable of Hearth's by which users ask for the device: where it is set, the
   // driver is not optional.
   std::string askedForBy;
+  bool isMeasured = false;
   Needs needs;
   std::optional<Delegate> delegate;
   // Names of custom operations of .tflite files that the device computes.

@@ -122,6 +122,7 @@ Result<Resolved> resolve(const graph::Model& model, const CompilationOptions& op
     HEARTH_ASSIGN(const std::string word, base::envChoice(base::Env::kTuning));
     prepare.isTuned = word == "on";
   }
+  if (prepare.isTuned) resolved.partitioning.speeds = manager.speeds();
   if (prepare.threads == 0) {
     HEARTH_ASSIGN(const int64_t threads, base::envInteger(base::Env::kThreads));
     prepare.threads = static_cast<unsigned>(threads);

@@ -33,7 +33,8 @@ struct CompilationOptions {
   // memory. The two optional members below replace `preparation` and `isTuned`.
   hal::PrepareOptions prepare;
   std::optional<hal::Preparation> preparation;  // none = what HEARTH_PREPARATION sets
-  std::optional<bool> isTuned;                  // none = what HEARTH_TUNING sets
+  // Also whether devices are chosen by their measured speeds; none = what HEARTH_TUNING sets.
+  std::optional<bool> isTuned;
   // Where the devices keep their cache files (NNAPI's compilation caching); null: nowhere.
   std::shared_ptr<const CacheRequest> cache;
 };

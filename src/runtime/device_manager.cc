@@ -25,6 +25,7 @@
 #include "hal/driver_library.h"
 #include "ipc/host_list.h"
 #include "runtime/compilation_cache.h"
+#include "runtime/speed_measurement.h"
 
 namespace hearth::runtime {
 namespace {
@@ -77,8 +78,10 @@ DeviceManager findDevices() {
   HostPlaces places = hostPlaces();
   const std::shared_ptr<hal::Device> cpu = cpu::createCpuDevice();
   const std::shared_ptr<hal::Device> reference = drivers::reference::createDevice();
+  std::vector<std::string> measured;
   const auto make =
       [&](const hal::DriverManifest& manifest) -> Result<std::shared_ptr<hal::Device>> {
+    if (manifest.isMeasured) measured.push_back(manifest.name);
     std::optional<ipc::HostPlace> place = ipc::placeOf(manifest);
     if (auto listed = places.extract(manifest.name); !listed.empty())
       place = std::move(listed.mapped());
@@ -96,7 +99,16 @@ DeviceManager findDevices() {
   std::erase(devices, nullptr);
   for (const auto& [name, place] : places)
     base::logWarn("HEARTH_DRIVER_HOSTS names the device {}, which is not there.", name);
-  return DeviceManager(DeviceManager::registrable(std::move(devices)), std::move(drivers.leftOut));
+  devices = DeviceManager::registrable(std::move(devices));
+  // hearth-cpu is measured only to be compared.
+  const bool isAnyMeasured = std::ranges::any_of(
+      devices, [&](const auto& device) { return std::ranges::contains(measured, device->name()); });
+  std::shared_ptr<DeviceSpeeds> speeds;
+  if (isAnyMeasured) {
+    measured.push_back(cpu->name());
+    speeds = std::make_shared<DeviceSpeeds>(std::move(measured), measureSpeed);
+  }
+  return DeviceManager(std::move(devices), std::move(drivers.leftOut), std::move(speeds));
 }
 
 // The thread that warms the devices up. A fork waits for its end, because a child could not finish

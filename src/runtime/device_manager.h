@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "hal/device.h"
 #include "hal/driver_library.h"
+#include "runtime/device_speeds.h"
 
 namespace hearth::runtime {
 
@@ -20,8 +21,9 @@ class DeviceManager {
  public:
   // `leftOut` is what the error for a device that is not there tells of.
   explicit DeviceManager(std::vector<std::shared_ptr<hal::Device>> devices,
-                         std::vector<hal::LeftOutDriver> leftOut = {})
-      : devices_(std::move(devices)), leftOut_(std::move(leftOut)) {}
+                         std::vector<hal::LeftOutDriver> leftOut = {},
+                         std::shared_ptr<DeviceSpeeds> speeds = nullptr)
+      : devices_(std::move(devices)), leftOut_(std::move(leftOut)), speeds_(std::move(speeds)) {}
 
   // Returns the `devices` that can be registered. A device that asks for more than kMaxCacheFiles
   // of a kind, or does not answer how many it wants, is logged and left out.
@@ -41,6 +43,9 @@ class DeviceManager {
 
   const std::vector<std::shared_ptr<hal::Device>>& devices() const { return devices_; }
 
+  // By which models are divided; null where no driver asks to be measured.
+  DeviceSpeeds* speeds() const { return speeds_.get(); }
+
   // The last resort, nnapi-reference; null where these devices have none.
   std::shared_ptr<hal::Device> reference() const;
 
@@ -56,6 +61,7 @@ class DeviceManager {
  private:
   std::vector<std::shared_ptr<hal::Device>> devices_;
   std::vector<hal::LeftOutDriver> leftOut_;
+  std::shared_ptr<DeviceSpeeds> speeds_;
 };
 
 }  // namespace hearth::runtime

@@ -27,7 +27,8 @@ struct Preparation {
   const hal::PrepareOptions& partOptions;  // without what is about the main model's inputs
   const CacheRequest* cache;               // null: none
   const PreparePart& preparePart;
-  uint32_t models = 1;  // met so far, the main one included
+  DeviceSpeeds* speeds;  // null: none
+  uint32_t models = 1;   // met so far, the main one included
 };
 
 Result<PartitionedModel> prepareOnDevices(const std::shared_ptr<const graph::Model>& model,
@@ -172,12 +173,16 @@ Result<PartitionedModel> prepareOnDevices(const std::shared_ptr<const graph::Mod
   if (depth > kMaxDepth)
     return fail(ErrorCode::kUnsupported,
                 "Control flow between devices is nested more than {} deep.", kMaxDepth);
-  HEARTH_ASSIGN(std::vector<PartitionStep> steps,
-                partition(*model, preparation->devices, preparation->options.preference));
-  if (steps.size() == 1 && steps[0].device < preparation->devices.size())
-    return prepareWhole(model, preparation->devices[steps[0].device], *preparation, steps[0],
-                        modelIndex);
-  return prepareSteps(model, preparation, std::move(steps), modelIndex, depth);
+  HEARTH_ASSIGN(Partition chosen,
+                partition(*model, preparation->devices, preparation->options, preparation->speeds));
+  std::vector<PartitionStep>& steps = chosen.steps;
+  const bool isWhole = steps.size() == 1 && steps[0].device < preparation->devices.size();
+  HEARTH_ASSIGN(PartitionedModel made,
+                isWhole ? prepareWhole(model, preparation->devices[steps[0].device], *preparation,
+                                       steps[0], modelIndex)
+                        : prepareSteps(model, preparation, std::move(steps), modelIndex, depth));
+  made.reason = std::move(chosen.reason);
+  return made;
 }
 
 }  // namespace
@@ -189,8 +194,9 @@ Result<PartitionedModel> preparePartitioned(
   if (devices.empty()) return fail(ErrorCode::kUnavailableDevice, "There is no device.");
   hal::PrepareOptions partOptions = options.prepare;
   partOptions.expectedInputs.clear();
-  Preparation preparation{devices, options.prepare, partOptions, options.cache.get(),
-                          options.preparePart};
+  Preparation preparation{
+      devices,       options.prepare, partOptions, options.cache.get(), options.preparePart,
+      options.speeds};
   const bool isOwnMemory = std::ranges::all_of(
       devices, [](const auto& device) { return device->type() == hal::DeviceType::kCpu; });
   auto made = prepareOnDevices(model, &preparation, 0, 0);
@@ -205,7 +211,8 @@ Result<PartitionedModel> preparePartitioned(
     return made;
   }
   if (base::logEnabled(base::LogLevel::kDebug))
-    base::logDebug("A model is partitioned. {}.", describeParts(*made));
+    base::logDebug("A model is partitioned. {}.{}{}", describeParts(*made),
+                   made->reason.empty() ? "" : " Expected: ", made->reason);
   if (base::traceEnabled()) {
     const std::string text = describeParts(*made);
     const base::TraceSpan parts("runtime", text);

@@ -26,6 +26,7 @@ struct PartitionedModel {
   // Device names by step; "control flow" for an IF or WHILE with subgraphs partitioned in turn.
   std::vector<std::string> devices;
   std::vector<std::vector<uint32_t>> operations;  // of each step, in run order
+  std::string reason;                             // Partition::reason
   // Whether each step's cache files were used (CachedPreparation::cache).
   std::vector<std::string> caches;
   std::vector<std::vector<ArgumentUse>> inputUses;  // by input of the model
@@ -45,6 +46,8 @@ struct PartitioningOptions {
   // Where the devices keep their cache files; null: nowhere.
   std::shared_ptr<const CacheRequest> cache;
   PreparePart preparePart = prepareCached;
+  // By which devices are chosen; null: by the figures of the drivers.
+  DeviceSpeeds* speeds = nullptr;
 };
 
 // Partitions the model among the devices and prepares the parts. The model has passed

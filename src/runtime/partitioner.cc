@@ -2,9 +2,7 @@
 #include "runtime/partitioner.h"
 
 #include <algorithm>
-#include <deque>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +15,8 @@
 #include "ops/control_flow.h"
 #include "ops/custom_operator.h"
 #include "runtime/device_manager.h"
+#include "runtime/priced_choice.h"
+#include "runtime/prices.h"
 
 namespace hearth::runtime {
 namespace {
@@ -141,8 +141,7 @@ class Reasons {
 
 Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
                                           std::span<const std::shared_ptr<hal::Device>> devices,
-                                          hal::Preference preference) {
-  Answers answers(model, devices);
+                                          hal::Preference preference, Answers& answers) {
   std::vector<hal::Capabilities> capabilities;
   std::vector<bool> isReference;
   for (const auto& device : devices) {
@@ -191,59 +190,32 @@ Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
   return chosen;
 }
 
-// Operations that wait for their inputs, and those that are ready, by device.
-class ReadyQueues {
- public:
-  ReadyQueues(const graph::Subgraph& main, const std::vector<size_t>& deviceOf, size_t deviceCount)
-      : main_(main),
-        deviceOf_(deviceOf),
-        ready_(deviceCount + 1),
-        missing_(main.operations.size(), 0),
-        consumers_(main.operands.size()) {
-    for (uint32_t i = 0; i < main.operations.size(); ++i) {
-      for (const uint32_t index : main.operations[i].inputs) {
-        const graph::Lifetime lifetime = main.operands[index].lifetime;
-        if (lifetime != graph::Lifetime::kTemporary && lifetime != graph::Lifetime::kSubgraphOutput)
-          continue;
-        consumers_[index].push_back(i);
-        ++missing_[i];
-      }
-      if (missing_[i] == 0) ready_[deviceOf_[i]].push_back(i);
-    }
+// Nothing where a speed is not known, or there is nothing to choose. `told` is what the drivers'
+// own figures say.
+std::optional<PricedChoice> choosePriced(const graph::Model& model,
+                                         std::span<const std::shared_ptr<hal::Device>> devices,
+                                         const hal::PrepareOptions& options, DeviceSpeeds& speeds,
+                                         Answers& answers, const std::vector<size_t>& told) {
+  std::vector<PricedDevice> priced;
+  size_t takers = 0;
+  for (size_t d = 0; d < devices.size(); ++d) {
+    priced.push_back({devices[d]->name(), std::nullopt, std::vector<bool>(told.size())});
+    if (devices[d]->name() == kReferenceDeviceName) continue;
+    if (!speeds.has(*devices[d])) return std::nullopt;
+    const std::vector<hal::OperationSupport>& answer = answers.of(d);
+    for (size_t i = 0; i < answer.size(); ++i) priced[d].takes[i] = answer[i].supported;
+    if (std::ranges::contains(priced[d].takes, true)) ++takers;
   }
-
-  // Control flow first, then the last device with ready operations; nullopt when all are done.
-  std::optional<size_t> nextDevice() const {
-    for (size_t d = ready_.size(); d-- > 0;)
-      if (!ready_[d].empty()) return d;
-    return std::nullopt;
+  if (takers < 2) return std::nullopt;
+  const Prices prices(model);
+  const std::vector<NumberKind> kinds = prices.kinds();
+  for (size_t d = 0; d < devices.size(); ++d) {
+    if (!std::ranges::contains(priced[d].takes, true)) continue;
+    priced[d].speed = speeds.of(*devices[d], kinds, options);
+    if (!priced[d].speed) return std::nullopt;
   }
-
-  // Takes all operations that the device can run before another device must run.
-  PartitionStep drain(size_t device) {
-    PartitionStep step;
-    step.device = device;
-    const bool isControlFlow = device + 1 == ready_.size();
-    while (!ready_[device].empty() && !(isControlFlow && !step.operations.empty())) {
-      const uint32_t operation = ready_[device].front();
-      ready_[device].pop_front();
-      step.operations.push_back(operation);
-      for (const uint32_t index : main_.operations[operation].outputs) {
-        for (const uint32_t consumer : consumers_[index])
-          if (--missing_[consumer] == 0) ready_[deviceOf_[consumer]].push_back(consumer);
-        consumers_[index].clear();
-      }
-    }
-    return step;
-  }
-
- private:
-  const graph::Subgraph& main_;
-  const std::vector<size_t>& deviceOf_;
-  std::vector<std::deque<uint32_t>> ready_;
-  std::vector<size_t> missing_;
-  std::vector<std::vector<uint32_t>> consumers_;
-};
+  return chooseByPrice(model, prices, priced, told);
+}
 
 }  // namespace
 
@@ -253,23 +225,20 @@ float operationCost(const graph::Model& model, const graph::Subgraph& subgraph,
   return Costs(model, capabilities, preference).of(subgraph, operation);
 }
 
-Result<std::vector<PartitionStep>> partition(const graph::Model& model,
-                                             std::span<const std::shared_ptr<hal::Device>> devices,
-                                             hal::Preference preference) {
-  HEARTH_ASSIGN(const std::vector<size_t> deviceOf, chooseDevices(model, devices, preference));
-  // Mostly one device takes everything: no order has to be found then.
-  const bool isWhole = !deviceOf.empty() && deviceOf[0] < devices.size() &&
-                       std::ranges::all_of(deviceOf, [&](size_t d) { return d == deviceOf[0]; });
-  if (isWhole) {
-    PartitionStep step{deviceOf[0], std::vector<uint32_t>(deviceOf.size())};
-    std::iota(step.operations.begin(), step.operations.end(), 0u);
-    return std::vector<PartitionStep>{std::move(step)};
-  }
-  ReadyQueues queues(model.main(), deviceOf, devices.size());
-  std::vector<PartitionStep> steps;
-  while (const std::optional<size_t> device = queues.nextDevice())
-    steps.push_back(queues.drain(*device));
-  return steps;
+Result<Partition> partition(const graph::Model& model,
+                            std::span<const std::shared_ptr<hal::Device>> devices,
+                            const hal::PrepareOptions& options, DeviceSpeeds* speeds) {
+  Answers answers(model, devices);
+  HEARTH_ASSIGN(std::vector<size_t> deviceOf,
+                chooseDevices(model, devices, options.preference, answers));
+  Partition made;
+  if (speeds != nullptr && options.preference != hal::Preference::kLowPower)
+    if (auto choice = choosePriced(model, devices, options, *speeds, answers, deviceOf)) {
+      deviceOf = std::move(choice->deviceOf);
+      made.reason = std::move(choice->reason);
+    }
+  made.steps = partitionSteps(model.main(), deviceOf, devices.size());
+  return made;
 }
 
 }  // namespace hearth::runtime

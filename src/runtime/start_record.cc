@@ -81,6 +81,7 @@ Json start(const StartRecord& record) {
   json["slow_operations"] = report.slowOperations;
   json["tuning"] = tuning(report.tuning);
   json["cache"] = record.cache;
+  json["device_choice"] = record.choice;
   return json;
 }
 

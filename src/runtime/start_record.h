@@ -13,7 +13,8 @@ struct StartRecord {
   std::string part;   // of a container, as the client named it; mostly empty
   std::string device;
   double prepareMs = 0;
-  std::string cache;  // "hit", or why the client's cache files were not used; empty = no caching
+  std::string cache;   // "hit", or why the client's cache files were not used; empty = no caching
+  std::string choice;  // PartitionedModel::reason
   hal::StartReport report;
 
   // Sets the report, and adds to `cache` why the driver saves nothing in the client's files.

@@ -4,10 +4,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/env.h"
+#include "base/format.h"
 #include "hal/driver_library.h"
 #include "tools/commands.h"
 #include "tools/text_table.h"
@@ -68,14 +70,56 @@ std::vector<LeftOutDriver> leftOutDrivers(const std::vector<Device>& list) {
   return found;
 }
 
+bool isMeasured(const DeviceSpeed& speed) {
+  return speed.execution != 0;
+}
+
+// Null for a device that has not been measured, and for a kind of numbers that has not.
+nlohmann::ordered_json speedJson(const DeviceSpeed& speed) {
+  if (!isMeasured(speed)) return nullptr;
+  const auto known = [](double product) -> nlohmann::ordered_json {
+    if (product == 0) return nullptr;
+    return product;
+  };
+  return {{"execution_s", speed.execution},
+          {"operation_s", speed.operation},
+          {"argument_byte_s", speed.argumentByte},
+          {"moved_byte_s", speed.movedByte},
+          {"float32_product_s", known(speed.float32Product)},
+          {"float16_product_s", known(speed.float16Product)},
+          {"quantized_product_s", known(speed.quantizedProduct)}};
+}
+
+std::string speedTable(const std::vector<Device>& list, const std::vector<DeviceSpeed>& speeds) {
+  constexpr double kMicro = 1e6;
+  constexpr double kGiga = 1e-9;
+  const auto rate = [](double seconds) {
+    return seconds == 0 ? "" : base::formatText("{:.3g}", kGiga / seconds);
+  };
+  TextTable table({"measured", "us/execution", "us/operation", "GB/s in and out", "GB/s within",
+                   "float32 G/s", "float16 G/s", "8-bit G/s"},
+                  "lrrrrrrr");
+  for (size_t i = 0; i < list.size(); ++i)
+    if (const DeviceSpeed& speed = speeds[i]; isMeasured(speed))
+      table.add({printable(list[i].name), base::formatText("{:.3g}", kMicro * speed.execution),
+                 base::formatText("{:.3g}", kMicro * speed.operation), rate(speed.argumentByte),
+                 rate(speed.movedByte), rate(speed.float32Product), rate(speed.float16Product),
+                 rate(speed.quantizedProduct)});
+  return table.toString();
+}
+
 }  // namespace
 
 Outcome<void> devicesCommand(const DevicesOptions& options) {
   std::vector<Device> list;
   std::vector<DeviceHost> hosts;
+  std::vector<DeviceSpeed> speeds;
   try {
     list = devices();
-    for (size_t i = 0; i < list.size(); ++i) hosts.push_back(deviceHost(i));
+    for (size_t i = 0; i < list.size(); ++i) {
+      hosts.push_back(deviceHost(i));
+      speeds.push_back(deviceSpeed(i));
+    }
   } catch (const Exception& exception) {
     return std::unexpected(Failure(exception));
   }
@@ -96,7 +140,8 @@ Outcome<void> devicesCommand(const DevicesOptions& options) {
                                    {"process", host.process},
                                    {"clients", host.clients},
                                    {"memory_bytes", host.memoryBytes},
-                                   {"restarts", host.restarts}}}});
+                                   {"restarts", host.restarts}}},
+                                 {"speed", speedJson(speeds[i])}});
     }
     json["left_out"] = Json::array();
     for (const LeftOutDriver& driver : leftOut)
@@ -123,6 +168,7 @@ Outcome<void> devicesCommand(const DevicesOptions& options) {
                printable(device.extensions)});
   }
   std::cout << table.toString();
+  if (std::ranges::any_of(speeds, isMeasured)) std::cout << "\n" << speedTable(list, speeds);
   if (!leftOut.empty()) std::cout << "\n";
   for (const LeftOutDriver& driver : leftOut)
     std::cout << printable(driver.manifest.name) << " is left out: " << printable(driver.reason)

@@ -68,6 +68,8 @@ class GpuTest(DataTest):
         self.environment = {**os.environ, "HEARTH_DRIVER_PATH": str(DRIVERS), "HEARTH_LOG": "warn",
                             "HEARTH_STORE": str(self.folder / "store"),
                             "HEARTH_VULKAN_DEVICE": IMPLEMENTATION,
+                            # Nothing is measured, else hearth-cpu would get all models.
+                            "HEARTH_TUNING": "off",
                             "MESA_SHADER_CACHE_DISABLE": "true"}
         if DEVICE not in self.devices(self.environment)[0]:
             self.skipTest(f"Vulkan's {IMPLEMENTATION} is not installed.")
@@ -126,6 +128,36 @@ class GpuTest(DataTest):
                     scores[device] = np.load(self.folder / "output_0.npy")
                 np.testing.assert_allclose(scores[DEVICE], scores["nnapi-reference"], rtol=1e-3, atol=1e-4)
                 self.assertEqual(scores[DEVICE].argmax(), np.load(golden / "output_0.npy").argmax())
+
+    def testMeasuredSpeedsChooseTheDevice(self):
+        """The implementation on the CPU is slower than hearth-cpu, whatever the driver thinks of a GPU."""
+        environment = {**self.environment, "HEARTH_TUNING": "on"}
+
+        def speeds():
+            report = json.loads(self.succeed("devices", "--json", env=environment))
+            return {device["name"]: device["speed"] for device in report["devices"]}
+
+        def run(*options):
+            report = self.json("run", self.model("mobilenet_v1_0.25_128_quant"), "--random-input", 1, *options,
+                               env=environment)
+            return report["device"], report["start"]["device_choice"]
+
+        # Whoever names one device measures nothing.
+        for device in ("hearth-cpu", DEVICE):
+            self.assertEqual(run("--device", device), (device, ""))
+        self.assertEqual(set(speeds().values()), {None})
+        device, choice = run()
+        self.assertEqual(device, "hearth-cpu")
+        self.assertRegex(choice, rf"^hearth-cpu alone [\d.e+]+ ms, {DEVICE} alone [\d.e+]+ ms, taken hearth-cpu$")
+        known = speeds()
+        self.assertIsNone(known["nnapi-reference"])
+        for device in ("hearth-cpu", DEVICE):
+            self.assertGreater(known[device]["quantized_product_s"], 0)
+            self.assertIsNone(known[device]["float32_product_s"])
+        # The next process knows the same.
+        self.assertEqual(run(), ("hearth-cpu", choice))
+        self.assertEqual(speeds(), known)
+        self.assertIn("8-bit G/s", self.succeed("devices", env=environment))
 
     def testTheNextProcessComesFromTheCompilationCache(self):
         for hosts in ("", f"{DEVICE}=spawn"):

@@ -84,6 +84,7 @@ void appendReport(const runtime::Compilation& compilation, const std::string& fi
   record.model = file;
   record.device = compilation.deviceNames();
   record.cache = compilation.cacheOutcome();
+  record.choice = compilation.parts().reason;
   record.prepareMs =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   record.setReport(compilation.preparedModel().startReportSoFar());

@@ -179,6 +179,7 @@ Result<std::shared_ptr<const CompiledSubgraph>> SubgraphCompiler::compileModel(
     runtime::StartRecord record;
     record.device = compilation->deviceNames();
     record.cache = compilation->cacheOutcome();
+    record.choice = compilation->parts().reason;
     record.prepareMs =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     record.setReport(compilation->preparedModel().startReportSoFar());

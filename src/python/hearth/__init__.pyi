@@ -58,6 +58,7 @@ class StartReport(TypedDict):
     slow_operations: list[str]
     tuning: Tuning
     cache: str
+    device_choice: str
 
 class AssociatedFile(TypedDict):
     name: str

@@ -25,6 +25,7 @@ void reportStart(const runtime::Compilation& compilation,
   record.prepareMs =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   record.cache = compilation.cacheOutcome();
+  record.choice = compilation.parts().reason;
   record.setReport(compilation.preparedModel().startReportSoFar());
   runtime::appendToReport(record);
 }
