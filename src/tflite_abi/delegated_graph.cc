@@ -303,10 +303,11 @@ TfLiteStatus DelegatedGraph::addTensors(int32_t count, int32_t* first) {
 }
 
 TfLiteStatus DelegatedGraph::resize(TfLiteTensor* tensor, TfLiteIntArray* dims) {
-  const IntArray holder(dims);
   const bool isOwn = tensor >= tensors_.data() && tensor < tensors_.data() + tensors_.size();
-  if (!isOwn || dims == nullptr || dims->size < 0 || tensor->allocation_type == kTfLiteMmapRo)
+  if (!isOwn || dims == nullptr || dims->size < 0 || tensor->allocation_type == kTfLiteMmapRo) {
+    if (!isOwn || dims != tensor->dims) std::free(dims);
     return kTfLiteError;
+  }
   return resizeTensor(dims, tensor);
 }
 

@@ -39,11 +39,29 @@ Result<uint64_t> tensorBytes(TfLiteType type, std::span<const int32_t> dims) {
   return (count * bits + 7) / 8;
 }
 
-TfLiteStatus resizeTensor(const TfLiteIntArray* dims, TfLiteTensor* tensor) {
+namespace {
+
+// The bytes of a tensor once it has these dimensions. Strings have as many elements as any other
+// tensor, and bytes that do not depend on them.
+Result<uint64_t> bytesWith(std::span<const int32_t> dims, const TfLiteTensor& tensor) {
+  if (tensor.type != kTfLiteString) return tensorBytes(tensor.type, dims);
+  HEARTH_TRY(tensorBytes(kTfLiteInt64, dims));
+  return tensor.bytes;
+}
+
+}  // namespace
+
+TfLiteStatus resizeTensor(TfLiteIntArray* dims, TfLiteTensor* tensor) {
+  IntArray given(dims == tensor->dims ? nullptr : dims);
   const size_t before = tensor->bytes;
-  const Status set =
-      base::caught([&] { return setDims({dims->data, static_cast<size_t>(dims->size)}, tensor); });
-  if (!set) return kTfLiteError;
+  uint64_t bytes = 0;
+  const Status known = base::caught([&]() -> Status {
+    HEARTH_ASSIGN(bytes, bytesWith({dims->data, static_cast<size_t>(dims->size)}, *tensor));
+    return {};
+  });
+  if (!known) return kTfLiteError;
+  if (given != nullptr) std::free(std::exchange(tensor->dims, given.release()));
+  tensor->bytes = bytes;
   if (tensor->allocation_type != kTfLiteDynamic) return kTfLiteOk;
   void* const data = tensor->data;
   const TfLiteStatus status = reallocateTensor(std::exchange(tensor->bytes, before), true, tensor);
@@ -52,10 +70,7 @@ TfLiteStatus resizeTensor(const TfLiteIntArray* dims, TfLiteTensor* tensor) {
 }
 
 Status setDims(std::span<const int32_t> dims, TfLiteTensor* tensor) {
-  // Strings have as many elements as any other tensor, and bytes that do not depend on them.
-  const bool isOfStrings = tensor->type == kTfLiteString;
-  HEARTH_ASSIGN(uint64_t bytes, tensorBytes(isOfStrings ? kTfLiteInt64 : tensor->type, dims));
-  if (isOfStrings) bytes = tensor->bytes;
+  HEARTH_ASSIGN(const uint64_t bytes, bytesWith(dims, *tensor));
   if (!std::ranges::equal(dims, dimsOf(*tensor)) || tensor->dims == nullptr) {
     TfLiteIntArray* const array = makeIntArray(dims);
     std::free(tensor->dims);

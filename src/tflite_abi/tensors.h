@@ -35,8 +35,9 @@ inline std::span<const int32_t> dimsOf(const TfLiteTensor& tensor) {
 Status setDims(std::span<const int32_t> dims, TfLiteTensor* tensor);
 
 // Gives a tensor dimensions as a function of the context asks for it: one whose memory comes from
-// malloc() gets as much as it needs then.
-TfLiteStatus resizeTensor(const TfLiteIntArray* dims, TfLiteTensor* tensor);
+// malloc() gets as much as it needs then. `dims` becomes the tensor's array, which programs go on
+// reading; it may be that already. An error frees it, unless it is.
+TfLiteStatus resizeTensor(TfLiteIntArray* dims, TfLiteTensor* tensor);
 
 // Gives a tensor whose memory comes from malloc() memory of `bytes` bytes, and does nothing with
 // any other. Its values stay if `preservesData`. Where there is no such memory, the tensor has

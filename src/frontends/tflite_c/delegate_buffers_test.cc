@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that lie in buffers of a program's delegate.
+// Tensors that lie in buffers of a program's delegate, or get their dimensions from it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -202,6 +202,36 @@ TEST_F(DelegateBuffers, AFallbackCopiesInputsFirst) {
   EXPECT_EQ(program_->output(0)->delegate, nullptr);
   EXPECT_EQ(input->bufferHandle, -1);
   EXPECT_EQ(program_->invoke(), kOk) << program_->messages();
+}
+
+// As TensorFlow Lite's own test of TfLiteOpaqueContextResizeTensor has it.
+TEST(DelegateDimensions, AreTheArrayThatTheProgramGave) {
+  TfLiteDelegate delegate{};
+  delegate.Prepare = [](TfLiteContext* context, TfLiteDelegate*) {
+    TfLiteTensor& output = context->tensors[1];
+    TfLiteIntArray* const dims = function<TfLiteIntArray*(int)>("TfLiteIntArrayCreate")(2);
+    dims->data[0] = 3;
+    dims->data[1] = 4;
+    EXPECT_EQ(context->ResizeTensor(context, &output, dims), kTfLiteOk);
+    EXPECT_EQ(output.dims, dims);
+    EXPECT_EQ(output.bytes, 12 * sizeof(float));
+    dims->data[0] = 2;
+    EXPECT_EQ(context->ResizeTensor(context, &output, dims), kTfLiteOk);
+    EXPECT_EQ(output.dims, dims);
+    EXPECT_EQ(output.bytes, 8 * sizeof(float));
+    dims->data[0] = -1;
+    EXPECT_EQ(context->ResizeTensor(context, &output, dims), kTfLiteError);
+    dims->data[0] = 2;
+    output.allocation_type = kTfLiteMmapRo;
+    EXPECT_EQ(context->ResizeTensor(context, &output, dims), kTfLiteError);
+    output.allocation_type = kTfLiteArenaRw;
+    EXPECT_EQ(output.dims->data[1], 4);
+    return kTfLiteOk;
+  };
+  Program program(negations(false));
+  function<void(void*, TfLiteDelegate*)>("TfLiteInterpreterOptionsAddDelegate")(program.options(),
+                                                                                &delegate);
+  EXPECT_TRUE(program.create()) << program.messages();
 }
 
 }  // namespace
