@@ -55,10 +55,9 @@ struct Quantization {
 
 // Whether the tensor has a scale for each channel. There may be very many, so they are read only
 // once, when they become the operand's.
-bool isPerChannel(const schema::Tensor& tensor, const Quantization& quantization) {
-  const bool mayBe = tensor.type() == schema::TensorType::INT8 ||
-                     tensor.type() == schema::TensorType::INT4 ||
-                     tensor.type() == schema::TensorType::INT2;
+bool isPerChannel(schema::TensorType type, const Quantization& quantization) {
+  const bool mayBe = type == schema::TensorType::INT8 || type == schema::TensorType::INT4 ||
+                     type == schema::TensorType::INT2;
   return mayBe && !quantization.hasBlocks && quantization.scaleCount() > 1;
 }
 
@@ -74,7 +73,8 @@ Status checkScales(const Scales& scales, const std::string& name) {
   return {};
 }
 
-Result<Quantization> readQuantization(const schema::Tensor& tensor, const std::string& name) {
+Result<Quantization> readQuantization(const schema::Tensor& tensor, schema::TensorType type,
+                                      const std::string& name) {
   Quantization quantization;
   const schema::QuantizationParameters* source = tensor.quantization();
   if (source == nullptr) return quantization;
@@ -83,18 +83,17 @@ Result<Quantization> readQuantization(const schema::Tensor& tensor, const std::s
                 "The tensor \"{}\" is quantised along several axes, which is not supported.", name);
   if (const auto* blocks = source->details_as_BlockwiseQuantization()) {
     // Zero points would be another tensor, which is never tensor 0.
-    if (tensor.type() != schema::TensorType::INT4 || blocks->zero_points() > 0)
+    if (type != schema::TensorType::INT4 || blocks->zero_points() > 0)
       return fail(ErrorCode::kUnsupported,
                   "The tensor \"{}\" of type {} is quantised by blocks{}, which is not supported.",
-                  name, tensorTypeName(tensor.type()),
-                  blocks->zero_points() > 0 ? " with zero points" : "");
+                  name, tensorTypeName(type), blocks->zero_points() > 0 ? " with zero points" : "");
     quantization.hasBlocks = true;
     return quantization;
   }
   quantization.scales = source->scale();
   quantization.zeroPoints = source->zero_point();
   quantization.dimension = source->quantized_dimension();
-  if (quantization.scales != nullptr && !isPerChannel(tensor, quantization))
+  if (quantization.scales != nullptr && !isPerChannel(type, quantization))
     HEARTH_TRY(checkScales(*quantization.scales, name));
   return quantization;
 }
@@ -149,18 +148,23 @@ Status setPerChannel(const Quantization& quantization, const std::string& name, 
   return {};
 }
 
-Status refusePerChannel(const Quantization& quantization, const schema::Tensor& tensor,
+Status refusePerChannel(const Quantization& quantization, schema::TensorType type,
                         const std::string& name) {
   if (quantization.scaleCount() <= 1) return {};
   return fail(ErrorCode::kUnsupported,
               "The tensor \"{}\" of type {} has {} scales, which is not supported.", name,
-              tensorTypeName(tensor.type()), quantization.scaleCount());
+              tensorTypeName(type), quantization.scaleCount());
 }
 
-Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& name,
-                              ScaleLists& lists, graph::Operand* operand) {
-  HEARTH_ASSIGN(const Quantization quantization, readQuantization(tensor, name));
-  switch (tensor.type()) {
+}  // namespace
+
+Status setType(const schema::Tensor& tensor, schema::TensorType type, const std::string& name,
+               ScaleLists& lists, graph::Operand* operand) {
+  HEARTH_ASSIGN(const Quantization quantization, readQuantization(tensor, type, name));
+  operand->scale = 0;
+  operand->zeroPoint = 0;
+  operand->perChannel = {};
+  switch (type) {
     case schema::TensorType::FLOAT32:
       operand->type = OperandType::kTensorFloat32;
       return {};
@@ -197,11 +201,11 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
       return {};
     case schema::TensorType::UINT8:
       operand->type = OperandType::kTensorQuant8Asymm;
-      HEARTH_TRY(refusePerChannel(quantization, tensor, name));
+      HEARTH_TRY(refusePerChannel(quantization, type, name));
       return setPerTensor(quantization, name, 0, 255, operand);
     case schema::TensorType::INT2:  // the value is widened
     case schema::TensorType::INT8:
-      if (isPerChannel(tensor, quantization)) {
+      if (isPerChannel(type, quantization)) {
         operand->type = OperandType::kTensorQuant8SymmPerChannel;
         return setPerChannel(quantization, name, lists, operand);
       }
@@ -209,7 +213,7 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
       return setPerTensor(quantization, name, -128, 127, operand);
     case schema::TensorType::INT16:
       operand->type = OperandType::kTensorInt16;
-      HEARTH_TRY(refusePerChannel(quantization, tensor, name));
+      HEARTH_TRY(refusePerChannel(quantization, type, name));
       if (quantization.scaleCount() == 0) return {};
       HEARTH_TRY(setPerTensor(quantization, name, std::numeric_limits<int16_t>::min(),
                               std::numeric_limits<int16_t>::max(), operand));
@@ -218,7 +222,7 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
     case schema::TensorType::INT4:
       operand->type = OperandType::kTensorInt4;
       if (quantization.hasBlocks) return {};
-      if (isPerChannel(tensor, quantization))
+      if (isPerChannel(type, quantization))
         return setPerChannel(quantization, name, lists, operand);
       if (!quantization.isSymmetric())
         return fail(ErrorCode::kUnsupported,
@@ -228,11 +232,9 @@ Status setTypeAndQuantization(const schema::Tensor& tensor, const std::string& n
     default:
       return fail(ErrorCode::kUnsupported,
                   "The tensor \"{}\" has the type {}, which is not supported.", name,
-                  tensorTypeName(tensor.type()));
+                  tensorTypeName(type));
   }
 }
-
-}  // namespace
 
 Result<graph::Dimensions> readDimensions(const schema::Tensor& tensor, const std::string& name,
                                          ShapeSource source) {
@@ -265,7 +267,7 @@ Result<graph::Operand> makeOperand(const schema::Tensor& tensor, const std::stri
   graph::Operand operand;
   HEARTH_ASSIGN(operand.dimensions, readDimensions(tensor, name, shape));
   operand.isRankZeroTensor = operand.dimensions.empty();
-  HEARTH_TRY(setTypeAndQuantization(tensor, name, lists, &operand));
+  HEARTH_TRY(setType(tensor, tensor.type(), name, lists, &operand));
   return operand;
 }
 

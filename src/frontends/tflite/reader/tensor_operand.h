@@ -21,6 +21,11 @@ enum class ShapeSource {
 Result<graph::Operand> makeOperand(const schema::Tensor& tensor, const std::string& name,
                                    ShapeSource shape, ScaleLists& lists);
 
+// Gives an operand of makeOperand() another type than the file says, with the quantisation that the
+// file has for the tensor. Errors: those of makeOperand().
+Status setType(const schema::Tensor& tensor, schema::TensorType type, const std::string& name,
+               ScaleLists& lists, graph::Operand* operand);
+
 // The dimensions that makeOperand() returns.
 Result<graph::Dimensions> readDimensions(const schema::Tensor& tensor, const std::string& name,
                                          ShapeSource source);

@@ -48,6 +48,7 @@ template <typename Options>
 Status translateArithmetic(OperatorView& view, OperationType type) {
   HEARTH_ASSIGN(const uint32_t left, view.input(0));
   HEARTH_ASSIGN(const uint32_t right, view.input(1));
+  if (type != OperationType::kMul) HEARTH_TRY(view.takeOutputType(1));
   const bool isLinear =
       type == OperationType::kAdd || type == OperationType::kSub || type == OperationType::kMul;
   if (isLinear && view.operand(left).type == OperandType::kTensorUint32 &&

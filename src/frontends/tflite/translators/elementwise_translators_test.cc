@@ -20,6 +20,27 @@ TEST(ElementwiseTranslators, Arithmetic) {
                                             "MUL t0 t1 0 -> t4", "DIV t0 t1 0 -> t5"));
 }
 
+// As in TensorFlow Lite's own add_quantized.bin, whose sum in the middle is FLOAT32 in the file.
+TEST(ElementwiseTranslators, ArithmeticSaysTheTypeOfItsResult) {
+  ModelWriter model;
+  const int32_t input = model.addTensor(TensorType::UINT8, {4}, 0.5f, 3);
+  const int32_t sum = model.addTensor(TensorType::FLOAT32, {4}, 0.25f, 7);
+  const int32_t output = model.addTensor(TensorType::UINT8, {4}, 0.5f, 3);
+  model.addOperator(BuiltinOperator::ADD, {input, input}, {sum}, schema::AddOptionsT());
+  model.addOperator(BuiltinOperator::SUB, {sum, input}, {output}, schema::SubOptionsT());
+  model.setArguments({input}, {output});
+  const ImportedGraph imported = import(model);
+  const graph::Subgraph& main = imported.model->main();
+  ASSERT_FALSE(main.operations.empty());
+  const graph::Operand& between = main.operands[main.operations[0].outputs[0]];
+  EXPECT_EQ(between.type, graph::OperandType::kTensorQuant8Asymm);
+  EXPECT_EQ(between.scale, 0.25f);
+  EXPECT_EQ(between.zeroPoint, 7);
+  // Programs see an output with the type of the file.
+  model.setArguments({input}, {sum, output});
+  EXPECT_EQ(import(model).outputs[0].type, graph::OperandType::kTensorFloat32);
+}
+
 TEST(ElementwiseTranslators, PlainOperations) {
   const std::tuple<BuiltinOperator, size_t, std::string> cases[] = {
       {BuiltinOperator::ABS, 1, "ABS"},         {BuiltinOperator::EXP, 1, "EXP"},

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/tflite/translators/operator_view.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "frontends/tflite/reader/tensor_operand.h"
 #include "frontends/tflite/reader/text.h"
 
 namespace hearth::tflite {
@@ -48,6 +50,17 @@ Result<uint32_t> OperatorView::output(size_t index) {
     return fail(ErrorCode::kBadData, "It writes {}, which is an input, a constant or a variable.",
                 graph::describe(operand(found)));
   return found;
+}
+
+Status OperatorView::takeOutputType(size_t input) {
+  HEARTH_ASSIGN(const uint32_t found, output(0));
+  HEARTH_ASSIGN(const schema::Tensor* const like, builder_.tensor(inputTensor(input)));
+  HEARTH_ASSIGN(const schema::Tensor* const tensor, builder_.tensor(outputTensor(0)));
+  if (tensor->type() == like->type()) return {};
+  const auto* const outputs = builder_.source().outputs();
+  if (outputs != nullptr && std::ranges::contains(*outputs, outputTensor(0))) return {};
+  graph::Operand& result = builder_.operand(found);
+  return setType(*tensor, like->type(), result.name, builder_.scaleLists(), &result);
 }
 
 Result<uint32_t> OperatorView::nextValue(size_t index) {

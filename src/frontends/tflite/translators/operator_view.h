@@ -59,6 +59,10 @@ class OperatorView {
   // SubgraphBuilder::blockScalesOf() the tensor at this input.
   Result<uint32_t> blockScales(size_t index) { return builder_.blockScalesOf(inputTensor(index)); }
   Result<uint32_t> output(size_t index);
+  // Gives output 0 the type of an input, with the quantisation that the file has for the output, as
+  // TensorFlow Lite's kernels do when they prepare. Outputs of the subgraph keep their type, which
+  // programs see.
+  Status takeOutputType(size_t input);
   // The operand for the new value of the variable at this input.
   Result<uint32_t> nextValue(size_t input);
 
