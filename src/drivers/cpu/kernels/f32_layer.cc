@@ -13,7 +13,7 @@ namespace {
 
 // Tiles of rows in one task where all panels stay in the second-level cache; fewer where each takes
 // much scratch memory: a hostile model may have windows of any size.
-constexpr size_t kTiles = 8;
+constexpr size_t kTiles = 10;
 constexpr size_t kScratchPerTask = size_t{512} << 10;
 // Otherwise all panels are read for each task, so it has as many rows as read so many bytes.
 constexpr size_t kInputBytesPerTask = size_t{512} << 10;
@@ -25,6 +25,17 @@ constexpr size_t kFewChannels = 16;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 4;
 
+// How the inputs of rows are found.
+enum class Way {
+  kDirect,  // they are pixels
+  kRows,    // a row of a window, in place or gathered, is one tap
+  kTaps,    // each place of a window is one
+};
+Way wayOf(const Convolution& g) {
+  if (g.isOverPixels()) return Way::kDirect;
+  return g.groups == 1 && g.groupInputChannels < kFewChannels ? Way::kRows : Way::kTaps;
+}
+
 class F32LayerKernel final : public Kernel {
  public:
   explicit F32LayerKernel(const F32Layer& layer)
@@ -32,12 +43,9 @@ class F32LayerKernel final : public Kernel {
         product_(layer.product),
         windows_(layer.geometry, sizeof(float), 0),
         pixelSize_(layer.geometry.groups * layer.geometry.groupInputChannels),
-        rows_(layer.geometry.batch * layer.geometry.outputHeight * layer.geometry.outputWidth) {
+        rows_(layer.geometry.batch * layer.geometry.outputHeight * layer.geometry.outputWidth),
+        way_(wayOf(layer.geometry)) {
     const Convolution& g = layer_.geometry;
-    way_ = g.isOverPixels()                                       ? Way::kDirect
-           : g.groups == 1 && g.groupInputChannels < kFewChannels ? Way::kRows
-                                                                  : Way::kTaps;
-    // A row of a window, in place or gathered, is one tap.
     if (way_ == Way::kRows) {
       product_.channels *= g.kernelWidth;
       product_.taps = g.kernelHeight;
@@ -67,17 +75,25 @@ class F32LayerKernel final : public Kernel {
       // reads in the next layer.
       const size_t tiles = std::max<size_t>(1, rows_ / (tasks * tileRows_));
       rowsPerTask_ = std::min(rowsPerTask_, tiles * tileRows_);
+      // Whole lines have the fewest tiles that are not full.
+      if (way_ == Way::kRows && rowsPerTask_ > g.outputWidth)
+        rowsPerTask_ -= rowsPerTask_ % g.outputWidth;
     }
     chunks_ = (rows_ + rowsPerTask_ - 1) / rowsPerTask_;
     // Divides it by columns, too: each thread reads the weights of some columns.
     if (weights > numbers) blocks_ = std::min(product_.panels(), (tasks + chunks_ - 1) / chunks_);
     const size_t taskRows = std::min(rows_, rowsPerTask_);
     pointersPerThread_ = taskRows * product_.taps;
-    pointers_.resize(threads * pointersPerThread_);
-    if (way_ == Way::kRows) {
+    if (isEven()) {
+      // Those of one row, and scratch of the product.
+      pointersPerThread_ = (1 + tileRows_) * product_.taps;
+      gatheredPerThread_ = way_ == Way::kRows ? lineSize() : 0;
+      gathered_.resize(threads * gatheredPerThread_);
+    } else if (way_ == Way::kRows) {
       gatheredPerThread_ = taskRows * product_.taps * product_.channels;
       gathered_.resize(threads * gatheredPerThread_);
     }
+    pointers_.resize(threads * pointersPerThread_);
     return 0;
   }
 
@@ -94,28 +110,100 @@ class F32LayerKernel final : public Kernel {
     const auto task = [&](size_t index, size_t thread) {
       const size_t block = index / chunks_;
       const size_t first = index % chunks_ * rowsPerTask_;
-      compute(first, std::min(rowsPerTask_, rows_ - first), block * panels / blocks_,
-              (block + 1) * panels / blocks_, thread);
+      const size_t count = std::min(rowsPerTask_, rows_ - first);
+      if (isEven())
+        computeEven(first, count, thread);
+      else
+        compute(first, count, block * panels / blocks_, (block + 1) * panels / blocks_, thread);
     };
     threads::forTasks(pool, chunks_ * blocks_, task);
     return {};
   }
 
  private:
-  enum class Way { kDirect, kRows, kTaps };
-
   // A pixel of the output.
   struct Place {
     size_t image, y, x;
   };
+
+  Place placeOf(size_t row) const {
+    const Convolution& g = layer_.geometry;
+    const size_t line = row / g.outputWidth;
+    return {line / g.outputHeight, line % g.outputHeight, row % g.outputWidth};
+  }
+
+  // Whether neighbouring rows are multiplied by all panels at once, without a table of pointers.
+  bool isEven() const {
+    const Convolution& g = layer_.geometry;
+    if (g.groups != 1 || blocks_ != 1 || product_.panels() > panelsTogether()) return false;
+    if (way_ != Way::kRows) return way_ == Way::kDirect;
+    return g.dilationWidth == 1 &&
+           lineWidth() <= kScratchPerTask / sizeof(float) / g.kernelHeight / pixelSize_;
+  }
+
+  // Pixels of the input that a line of the output reads in each row, padding included.
+  size_t lineWidth() const {
+    const Convolution& g = layer_.geometry;
+    return (g.outputWidth - 1) * g.strideWidth + g.kernelWidth;
+  }
+  size_t lineSize() const { return lineWidth() * layer_.geometry.kernelHeight * pixelSize_; }
+
+  void computeEven(size_t first, size_t count, size_t thread) {
+    const Convolution& g = layer_.geometry;
+    const float** const pointers = pointers_.data() + thread * pointersPerThread_;
+    const size_t step = g.strideWidth * pixelSize_;
+    for (size_t row = first, run = 0; row < first + count; row += run) {
+      run = first + count - row;
+      if (way_ == Way::kDirect) {
+        *pointers = source_ + row * pixelSize_;
+      } else {
+        const Place place = placeOf(row);
+        run = std::min(run, g.outputWidth - place.x);
+        findLine(place, run, pointers, gathered_.data() + thread * gatheredPerThread_);
+      }
+      const size_t offset = row * product_.outputStride;
+      multiplyEvenF32(product_, {pointers, step, run}, pointers + product_.taps,
+                      destination_ + offset, addend_ == nullptr ? nullptr : addend_ + offset);
+    }
+  }
+
+  // Sets the pointers to the taps, which are rows of the window, of the first of `count` outputs of
+  // a line. Rows of the input are copied to `padded` where they need padding.
+  void findLine(const Place& place, size_t count, const float** taps, float* padded) const {
+    const Convolution& g = layer_.geometry;
+    const size_t pixels = (count - 1) * g.strideWidth + g.kernelWidth;
+    const int64_t left = firstX(place);
+    const int64_t right = left + static_cast<int64_t>(pixels);
+    // What of that lies inside the input; a window may lie in the padding alone.
+    const int64_t begin = std::clamp<int64_t>(0, left, right);
+    const int64_t end = std::clamp(static_cast<int64_t>(g.inputWidth), begin, right);
+    const auto top = static_cast<int64_t>(place.y * g.strideHeight) - g.top;
+    const float* const image = source_ + place.image * g.inputHeight * g.inputWidth * pixelSize_;
+    for (uint32_t ky = 0; ky < g.kernelHeight; ++ky, padded += pixels * pixelSize_) {
+      const int64_t y = top + int64_t{ky} * g.dilationHeight;
+      taps[ky] = padded;
+      if (y < 0 || y >= static_cast<int64_t>(g.inputHeight) || begin == end) {
+        std::fill_n(padded, pixels * pixelSize_, 0.0f);
+        continue;
+      }
+      const float* const row = image + static_cast<size_t>(y) * g.inputWidth * pixelSize_;
+      const float* const inside = row + static_cast<size_t>(begin) * pixelSize_;
+      if (begin == left && end == right) {
+        taps[ky] = inside;
+        continue;
+      }
+      float* at = std::fill_n(padded, static_cast<size_t>(begin - left) * pixelSize_, 0.0f);
+      at = std::copy_n(inside, static_cast<size_t>(end - begin) * pixelSize_, at);
+      std::fill_n(at, static_cast<size_t>(right - end) * pixelSize_, 0.0f);
+    }
+  }
 
   void compute(size_t first, size_t count, size_t firstPanel, size_t lastPanel, size_t thread) {
     const Convolution& g = layer_.geometry;
     const float** const pointers = pointers_.data() + thread * pointersPerThread_;
     float* const gathered = gathered_.data() + thread * gatheredPerThread_;
     const size_t windowSize = product_.taps * product_.channels;
-    const size_t line = first / g.outputWidth;
-    Place place{line / g.outputHeight, line % g.outputHeight, first % g.outputWidth};
+    Place place = placeOf(first);
     // Rows are divided evenly, so that no tile has much fewer than the others.
     const size_t tiles = (count + tileRows_ - 1) / tileRows_;
     const auto tileStart = [&](size_t tile) {
@@ -250,11 +338,11 @@ class F32LayerKernel final : public Kernel {
   const Im2col windows_;
   const size_t pixelSize_;  // channels of all groups
   const size_t rows_;
+  const Way way_;
   const size_t tileRows_ = f32Tile().rows;
   size_t rowsPerTask_ = 0;
-  size_t chunks_ = 1;  // of rows
-  size_t blocks_ = 1;  // of panels
-  Way way_ = Way::kDirect;
+  size_t chunks_ = 1;         // of rows
+  size_t blocks_ = 1;         // of panels
   std::vector<float> zeros_;  // taps in the padding point here
   std::vector<const float*> pointers_;
   size_t pointersPerThread_ = 0;
@@ -279,7 +367,8 @@ bool isFasterOnXnnpack(const Convolution& geometry) {
   constexpr size_t kFewSteps = 64;
   const size_t steps =
       size_t{geometry.kernelHeight} * geometry.kernelWidth * geometry.groupInputChannels;
-  return f32Tile().columns > F32Tile().columns && steps < kFewSteps;
+  const bool isEven = geometry.groups == 1 && wayOf(geometry) != Way::kTaps;
+  return f32Tile().columns > F32Tile().columns && steps < kFewSteps && !isEven;
 }
 
 Result<std::unique_ptr<Kernel>> makeF32LayerKernel(F32Layer layer,

@@ -30,7 +30,7 @@ struct F32Layer {
 bool isF32Layer(const Convolution& geometry);
 
 // Whether XNNPACK's kernel over the same weights is the better first kernel: with AVX-512 its
-// smaller tiles suit sums of few steps.
+// smaller tiles suit sums of few steps, unless rows lie evenly apart (multiplyEvenF32()).
 bool isFasterOnXnnpack(const Convolution& geometry);
 
 // Makes a kernel with a product of ours over weights that XNNPACK's creation call has packed.

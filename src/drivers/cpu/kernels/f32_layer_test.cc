@@ -137,6 +137,51 @@ TEST_F(FloatLayerTest, RowsOfAFullyConnectedLayer) {
     }
 }
 
+// Around the sizes of tiles of rows that lie evenly apart, and with any number of columns left.
+TEST_F(FloatLayerTest, RowsOfPixels) {
+  for (const size_t rows : {9, 10, 11, 27, 28, 29, 57, 139, 141, 300})
+    for (const size_t columns : {1, 8, 15, 16, 17, 31, 32, 33, 48, 49, 96})
+      for (const size_t channels : {2, 3, 16, 40}) {
+        const auto seed = static_cast<unsigned>(rows * columns + channels);
+        Layer made;
+        makeConvolution(overPixels(rows, channels, columns), 0, 1, seed, &made);
+        compare(made, randomFloats(rows * channels, seed + 1), rows * columns, seed);
+      }
+}
+
+// Lines of the first convolution of a network: longer than a task, padded on any side or none, and
+// with rows of a window that lie apart.
+TEST_F(FloatLayerTest, LinesOfFewChannels) {
+  std::mt19937 random(3);
+  const auto number = [&](uint32_t least, uint32_t most) {
+    return randomNumber(&random, least, most);
+  };
+  for (unsigned round = 0; round < 100; ++round) {
+    Convolution g;
+    g.batch = number(1, 2);
+    g.kernelHeight = number(1, 5);
+    g.kernelWidth = number(1, 5);
+    g.strideHeight = number(1, 3);
+    g.strideWidth = number(1, 3);
+    g.dilationHeight = number(1, 2);
+    g.inputHeight = number(9, 14);
+    g.inputWidth = number(20, 330);
+    g.groupInputChannels = number(1, 5);
+    g.groupOutputChannels = number(2, 40);
+    // Windows may lie in the padding alone.
+    g.top = number(0, 4);
+    g.bottom = number(0, 4);
+    g.left = number(0, 4);
+    g.right = number(0, 4);
+    findOutputSize(&g);
+    Layer made;
+    makeConvolution(g, round % 2 == 0 ? -0.5f : -kInfinity, kInfinity, round, &made);
+    const std::vector<float> input =
+        randomFloats(g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels, round + 1000);
+    compare(made, input, g.batch * g.outputHeight * g.outputWidth * g.groupOutputChannels, round);
+  }
+}
+
 // Very large windows are computed a few rows at a time.
 TEST_F(FloatLayerTest, LargeWindows) {
   for (const size_t channels : {3, 16}) {

@@ -190,6 +190,102 @@ HEARTH_512 void multiply512(const Tile& tile) {
   }
 }
 
+// Rows of a tile of whole panels, and of one of half a panel, whose rows lie evenly apart. With
+// tiles of ten rows the sums of one begin while those of the last one are still stored.
+constexpr size_t kEvenRows = 10;
+constexpr size_t kEvenRowsOfHalf = 28;
+
+// Multiplies kRows rows from `first` on by kHalves halves of the panel at `weights`, of which the
+// last may be partly padding; `columns` are those from the first one of the panel to the last one
+// of all. Five rows are addressed by one pointer, so that all pointers stay in registers.
+template <size_t kRows, size_t kHalves>
+HEARTH_512 void multiplyEven512(const F32Gemm& product, const F32EvenRows& rows, size_t first,
+                                const float* weights, size_t columns, float* output,
+                                const float* addend) {
+  constexpr size_t kHalf = kTile512.columns / 2;
+  constexpr size_t kRowsOfPointer = 5;
+  constexpr size_t kPointers = (kRows + kRowsOfPointer - 1) / kRowsOfPointer;
+  __m512 sums[kRows][kHalves];
+#pragma GCC unroll 2
+  for (size_t h = 0; h < kHalves; ++h) {
+    const __m512 bias = _mm512_loadu_ps(weights + h * kHalf);
+#pragma GCC unroll 28
+    for (size_t r = 0; r < kRows; ++r) sums[r][h] = bias;
+  }
+  weights += kTile512.columns;
+  const size_t step = rows.step * sizeof(float);
+  size_t threeSteps = 3 * step;
+  keepIndex(&threeSteps);
+  for (size_t tap = 0; tap < product.taps; ++tap) {
+    const char* at[kPointers];
+#pragma GCC unroll 6
+    for (size_t p = 0; p < kPointers; ++p)
+      at[p] = reinterpret_cast<const char*>(rows.taps[tap]) + (first + p * kRowsOfPointer) * step;
+    for (size_t c = 0; c < product.channels; ++c, weights += kTile512.columns) {
+      __m512 factors[kHalves];
+#pragma GCC unroll 2
+      for (size_t h = 0; h < kHalves; ++h) factors[h] = _mm512_loadu_ps(weights + h * kHalf);
+#pragma GCC unroll 28
+      for (size_t r = 0; r < kRows; ++r) {
+        // An address has room for a factor of 1, 2, 4 or 8.
+        const size_t place = r % kRowsOfPointer;
+        const char* const from = at[r / kRowsOfPointer] + (place == 3 ? threeSteps : place * step);
+        const __m512 input = _mm512_set1_ps(*reinterpret_cast<const float*>(from));
+#pragma GCC unroll 2
+        for (size_t h = 0; h < kHalves; ++h)
+          sums[r][h] = _mm512_fmadd_ps(input, factors[h], sums[r][h]);
+      }
+#pragma GCC unroll 6
+      for (size_t p = 0; p < kPointers; ++p) {
+        at[p] += sizeof(float);
+        // Otherwise the compiler makes a pointer for each row.
+        asm("" : "+r"(at[p]));
+      }
+    }
+  }
+  const __m512 lowest = _mm512_set1_ps(product.lowest);
+  const __m512 highest = _mm512_set1_ps(product.highest);
+  const size_t stride = product.outputStride;
+#pragma GCC unroll 2
+  for (size_t h = 0; h < kHalves; ++h) {
+    const size_t left = columns - std::min(columns, h * kHalf);
+    const auto mask = static_cast<__mmask16>(left >= kHalf ? 0xffff : (1u << left) - 1);
+    if (addend != nullptr) {
+#pragma GCC unroll 28
+      for (size_t r = 0; r < kRows; ++r)
+        sums[r][h] =
+            _mm512_add_ps(sums[r][h], _mm512_maskz_loadu_ps(mask, addend + r * stride + h * kHalf));
+    }
+#pragma GCC unroll 28
+    for (size_t r = 0; r < kRows; ++r) {
+      float* const to = output + r * stride + h * kHalf;
+      const __m512 value = _mm512_min_ps(highest, _mm512_max_ps(lowest, sums[r][h]));
+      if (left >= kHalf)
+        _mm512_storeu_ps(to, value);
+      else
+        _mm512_mask_storeu_ps(to, mask, value);
+    }
+  }
+}
+
+// Multiplies as many rows as whole tiles have by panels [firstPanel, lastPanel). Returns their
+// number.
+template <size_t kRows, size_t kHalves>
+size_t multiplyEvenTiles512(const F32Gemm& product, const F32EvenRows& rows, size_t firstPanel,
+                            size_t lastPanel, float* output, const float* addend) {
+  if (firstPanel == lastPanel) return rows.count;
+  size_t row = 0;
+  for (; row + kRows <= rows.count; row += kRows)
+    for (size_t panel = firstPanel; panel < lastPanel; ++panel) {
+      const size_t column = panel * kTile512.columns;
+      const size_t offset = row * product.outputStride + column;
+      multiplyEven512<kRows, kHalves>(
+          product, rows, row, product.packed + panel * product.panelSize(),
+          product.columns - column, output + offset, addend == nullptr ? nullptr : addend + offset);
+    }
+  return row;
+}
+
 // With few rows several panels are multiplied together, as many as registers allow, to hide the
 // latency of the sums.
 constexpr size_t panelsFor256(size_t rows) {
@@ -288,6 +384,33 @@ void multiplyF32(const F32Gemm& product, const float* const* inputs, size_t rows
     multiplyRows<false>(product, inputs, rows, firstPanel, lastPanel, output, addend, ahead);
 }
 
+void multiplyEvenF32(const F32Gemm& product, const F32EvenRows& rows, const float** scratch,
+                     float* output, const float* addend) {
+  // Multiplies the rows from `row` on in tiles that have pointers.
+  const auto multiplyRest = [&](size_t row, size_t firstPanel, size_t lastPanel) {
+    const size_t tiles = (rows.count - row + f32Tile().rows - 1) / f32Tile().rows;
+    for (size_t t = 0; t < tiles; ++t) {
+      const size_t count = (rows.count - row) / (tiles - t);
+      for (size_t tap = 0; tap < product.taps; ++tap)
+        for (size_t r = 0; r < count; ++r)
+          scratch[tap * count + r] = rows.taps[tap] + (row + r) * rows.step;
+      const size_t offset = row * product.outputStride;
+      multiplyF32(product, scratch, count, firstPanel, lastPanel, output + offset,
+                  addend == nullptr ? nullptr : addend + offset);
+      row += count;
+    }
+  };
+  const size_t panels = product.panels();
+  if (!hasAvx512()) return multiplyRest(0, 0, panels);
+  const size_t columnsOfLast = product.columns - (panels - 1) * kTile512.columns;
+  const size_t whole = columnsOfLast <= kTile512.columns / 2 ? panels - 1 : panels;
+  multiplyRest(multiplyEvenTiles512<kEvenRows, 2>(product, rows, 0, whole, output, addend), 0,
+               whole);
+  multiplyRest(
+      multiplyEvenTiles512<kEvenRowsOfHalf, 1>(product, rows, whole, panels, output, addend), whole,
+      panels);
+}
+
 #else
 
 const F32Tile& f32Tile() {
@@ -299,6 +422,7 @@ bool cpuHasF32Gemm() {
 }
 void multiplyF32(const F32Gemm&, const float* const*, size_t, size_t, size_t, float*, const float*,
                  const F32Ahead&) {}
+void multiplyEvenF32(const F32Gemm&, const F32EvenRows&, const float**, float*, const float*) {}
 
 #endif
 

@@ -54,4 +54,18 @@ void multiplyF32(const F32Gemm& product, const float* const* inputs, size_t rows
                  size_t lastPanel, float* output, const float* addend = nullptr,
                  const F32Ahead& ahead = {});
 
+// Rows of inputs that lie evenly apart, as those of neighbouring outputs of a convolution do.
+struct F32EvenRows {
+  const float* const* taps = nullptr;  // where the channels of each tap of the first row are
+  size_t step = 0;                     // elements from one row to the next
+  size_t count = 0;
+};
+
+// The same for any number of rows that lie evenly apart, over all panels. With AVX-512 their places
+// need no table, so that sums of few steps take less time, and the last half of the panels, if the
+// other half of its panel is padding, is multiplied by twice as many rows at once. `scratch` has
+// room for product.taps * f32Tile().rows pointers.
+void multiplyEvenF32(const F32Gemm& product, const F32EvenRows& rows, const float** scratch,
+                     float* output, const float* addend = nullptr);
+
 }  // namespace hearth::cpu
