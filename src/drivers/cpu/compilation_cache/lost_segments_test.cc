@@ -164,6 +164,27 @@ TEST_F(LostSegmentsTest, ThoseThatCannotBeSyncedStayInUse) {
   EXPECT_GT((*restored)->startReport().repairedBytes, 0u);
 }
 
+// A full or broken disk may say so only at a sync, and again whenever the model has packed the
+// weights anew.
+TEST_F(LostSegmentsTest, ThoseThatCanNeverBeSyncedAreNotPackedForEver) {
+  HeldSyncs syncs;
+  const auto compiled = prepare(sample_, files());
+  ASSERT_TRUE(compiled) << compiled.error().toString();
+  const auto right = outputOf(**compiled);
+  uint64_t repaired = 0;
+  int still = 0;  // rounds in a row without another repair
+  syncs.failDuring([&] {
+    for (int round = 0; round < 100 && still < 5; ++round) {
+      settle();
+      const uint64_t now = (*compiled)->startReport().repairedBytes;
+      still = now != 0 && now == repaired ? still + 1 : 0;
+      repaired = now;
+    }
+  });
+  EXPECT_EQ(still, 5) << repaired << " bytes were repaired";
+  EXPECT_EQ(outputOf(**compiled), right);
+}
+
 #endif
 
 TEST_F(LostSegmentsTest, AnotherStoreMayHaveThem) {

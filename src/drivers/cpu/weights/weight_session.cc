@@ -24,6 +24,11 @@ namespace {
 
 namespace start_reason = hal::start_reason;
 
+// How often a segment that goes wrong in the store is written again. A disk that loses all that is
+// written to it would otherwise have the weights packed every few seconds as long as the model
+// lives.
+constexpr uint64_t kMostRepairsWritten = 3;
+
 // Below this many bytes of constants a start from the store takes longer than packing.
 constexpr uint64_t kWorthKeeping = uint64_t{64} << 10;
 
@@ -408,7 +413,13 @@ void WeightSession::repaired(const std::vector<std::shared_ptr<PackedSegment>>& 
   outcome_->addRepaired(bytes);
   if (hindrance().reason != cache::StoreReason::kNone) return;
   guarded([&] {
-    for (const auto& segment : segments) publisher_.publish(segment, segment->size());
+    for (const auto& segment : segments) {
+      if (segment->repairs() <= kMostRepairsWritten)
+        publisher_.publish(segment, segment->size());
+      else
+        base::logWarn("A segment of {} went wrong {} times and is not written again.",
+                      modelName(*model_), segment->repairs());
+    }
     finishLater();
   });
 }

@@ -74,7 +74,8 @@ class WeightSession : public std::enable_shared_from_this<WeightSession> {
 
   // Calls `handler` from now on when a segment is found wrong that this model may use.
   void onCorrupt(const CorruptionWatch::Handler& handler);
-  // Publishes segments whose bytes have been repaired, and notes the repair in the report.
+  // Publishes segments whose bytes have been repaired, unless that was often in vain, and notes the
+  // repair in the report.
   void repaired(const std::vector<std::shared_ptr<PackedSegment>>& segments);
 
   // Lets the pages of what load() found be prefetched in the background. Call it when all kernels
