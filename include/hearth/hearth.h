@@ -248,7 +248,7 @@ typedef struct hearth_speed_info {
   double argument_byte;      // of each byte of the inputs and outputs of an execution
   double moved_byte;         // of each byte that an operation with few products reads or writes
   double float32_product;    // of a multiplication with an addition, in layers of many
-  double float16_product;    // the same for float16, and float32 that may be computed so
+  double float16_product;    // the same for float16
   double quantized_product;  // the same for 8 bits
 } hearth_speed_info;
 

@@ -14,7 +14,7 @@ namespace hearth::runtime {
 // The kinds of numbers whose multiplications and additions devices compute at speeds of their own.
 enum class NumberKind : uint8_t {
   kFloat32,
-  kFloat16,    // and float32 that may be computed so
+  kFloat16,
   kQuantized,  // 8 bits
 };
 inline constexpr size_t kNumberKinds = 3;

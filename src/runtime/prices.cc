@@ -28,10 +28,10 @@ double bytesOf(const graph::Operand& operand) {
   return elementsOf(operand) * static_cast<double>(graph::elementSize(operand));
 }
 
-NumberKind kindOf(const graph::Model& model, OperandType type) {
+// Float32 that may be computed as float16 counts as float32: no device of ours computes it so.
+NumberKind kindOf(OperandType type) {
   if (type == OperandType::kTensorFloat16) return NumberKind::kFloat16;
-  if (type != OperandType::kTensorFloat32) return NumberKind::kQuantized;
-  return model.relaxFloat32ToFloat16 ? NumberKind::kFloat16 : NumberKind::kFloat32;
+  return type == OperandType::kTensorFloat32 ? NumberKind::kFloat32 : NumberKind::kQuantized;
 }
 
 // Of one operation; 0 for operations whose time goes to memory rather.
@@ -129,7 +129,7 @@ Work Prices::workOf(const graph::Subgraph& subgraph, const graph::Operation& ope
     work.movedBytes += bytesOf(subgraph.operands[index]);
   if (const double products = productsOf(subgraph, operation); products != 0) {
     const OperandType type = subgraph.operands[operation.inputs[0]].type;
-    work.products[static_cast<size_t>(kindOf(model_, type))] = products;
+    work.products[static_cast<size_t>(kindOf(type))] = products;
   }
   return work;
 }
