@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "graph/validated_model.h"
 #include "ops/operation.h"
 #include "ops/transpose.h"
 
@@ -67,15 +68,16 @@ class Exchanger {
     return true;
   }
 
-  // With the operations that were added.
-  std::shared_ptr<const graph::Model> finish() {
+  // With the operations that were added. Errors of the validation.
+  Result<std::shared_ptr<const graph::Model>> finish() {
     std::vector<Operation> all;
     for (size_t n = 0; n < inserted_.size(); ++n) {
       std::ranges::move(inserted_[n], std::back_inserter(all));
       if (n < main_.operations.size()) all.push_back(std::move(main_.operations[n]));
     }
     main_.operations = std::move(all);
-    return model_;
+    // Runtime and driver would each check a model that is not known to be valid.
+    return graph::ValidatedModel::of(std::move(*model_));
   }
 
  private:
@@ -230,7 +232,7 @@ Result<ModelByToken> layOutByToken(const graph::Model& model, std::span<const Ca
     HEARTH_ASSIGN(const bool isExchanged, exchanger.exchange(pair));
     made.isExchanged.push_back(isExchanged);
   }
-  made.model = exchanger.finish();
+  HEARTH_ASSIGN(made.model, exchanger.finish());
   return made;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "base/format.h"
@@ -34,16 +35,31 @@ size_t sequenceLength(std::string_view text) {
   return length;
 }
 
+// Whether all characters are ASCII and printable. The names in a language model are a megabyte, so
+// this looks at eight bytes at once: the first one below 0x20, and each from 0x7F on, sets a high
+// bit, and without such a byte none is set.
+bool isPlain(std::string_view text) {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  const auto isPlainWord = [](uint64_t word) {
+    return ((word | (word + kOnes) | (word - 0x20 * kOnes)) & 0x80 * kOnes) == 0;
+  };
+  size_t i = 0;
+  for (uint64_t word = 0; i + sizeof word <= text.size(); i += sizeof word) {
+    std::memcpy(&word, text.data() + i, sizeof word);
+    if (!isPlainWord(word)) return false;
+  }
+  uint64_t rest = 0x20 * kOnes;
+  std::memcpy(&rest, text.data() + i, text.size() - i);
+  return isPlainWord(rest);
+}
+
 }  // namespace
 
 std::string cleanText(std::string_view text) {
   std::string clean;
   std::string_view rest = text;
-  // Nearly all texts are plain.
-  const auto isPlain = [](char c) {
-    return c >= 0x20 && c < 0x7F;
-  };
-  if (rest.size() <= kMaxTextBytes && std::ranges::all_of(rest, isPlain)) return std::string(rest);
+  // Nearly all texts are.
+  if (rest.size() <= kMaxTextBytes && isPlain(rest)) return std::string(rest);
   clean.reserve(std::min(rest.size(), kMaxTextBytes));
   while (!rest.empty()) {
     size_t length = sequenceLength(rest);
