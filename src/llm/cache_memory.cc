@@ -46,7 +46,7 @@ Result<void*> CacheMemory::take(const TensorInfo& tensor) {
   return block.data;
 }
 
-void CacheMemory::copyTo(CacheMemory* to) const {
+void CacheMemory::copyTo(CacheMemory* to, bool isNew) const {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const std::vector<char> zeros(page);
   for (const auto& [name, block] : blocks_) {
@@ -55,7 +55,8 @@ void CacheMemory::copyTo(CacheMemory* to) const {
     auto* const target = static_cast<char*>(other.data);
     for (size_t begin = 0; begin < block.info.byteSize; begin += page) {
       const size_t bytes = std::min<size_t>(page, block.info.byteSize - begin);
-      if (std::memcmp(source + begin, zeros.data(), bytes) != 0)
+      const char* const there = isNew ? zeros.data() : target + begin;
+      if (std::memcmp(source + begin, there, bytes) != 0)
         std::memcpy(target + begin, source + begin, bytes);
     }
   }

@@ -33,8 +33,9 @@ class CacheMemory {
   };
   std::vector<Tensor> tensors() const;
 
-  // Copies what the tensors hold; `to` has them all, too. Pages of zeros stay untouched there.
-  void copyTo(CacheMemory* to) const;
+  // Copies what the tensors hold; `to` has them all, too. Pages that are alike stay untouched
+  // there, so they may be shared with a file. `isNew`: nothing was written to `to` yet.
+  void copyTo(CacheMemory* to, bool isNew) const;
 
  private:
   struct Block {

@@ -234,13 +234,21 @@ Result<std::unique_ptr<Session>> Session::create(Model model, const SessionOptio
 
 Result<std::unique_ptr<Session>> Session::fork() const {
   HEARTH_ASSIGN(std::unique_ptr<Session> session, create(model_, context_));
-  caches_.copyTo(&session->caches_);
+  session->lengths_ = lengths_;
+  size_t mapped = 0;
+  if (prefixes_ != nullptr) {
+    HEARTH_TRY(session->usePrefixes(prefixes_));
+    // What the store has of the beginning is mapped, and only what differs from it is copied.
+    const CacheLayout& layout = *session->layout_;
+    const auto chunks = session->plannedUpTo(std::min(mark_, computed_));
+    mapped = prefixes_->load(layout, prefixes_->parts(layout, tokens_, chunks));
+  }
+  caches_.copyTo(&session->caches_, mapped == 0);
   session->logits_ = logits_;
   session->tokens_ = tokens_;
   session->computed_ = computed_;
   session->hasLogits_ = hasLogits_;
   session->mark_ = mark_;
-  if (prefixes_ != nullptr) HEARTH_TRY(session->usePrefixes(prefixes_));
   return session;
 }
 

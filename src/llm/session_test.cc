@@ -437,6 +437,33 @@ TEST_F(StoredPrefixTest, ProcessesShareTheKeysAndValuesOfWholeRuns) {
   EXPECT_EQ(mappedPrefixes(root_), std::pair(128 * kTokenBytes, size_t{0}));
 }
 
+TEST_F(StoredPrefixTest, AForkSharesThePagesOfAStoredPrefix) {
+  if (::sysconf(_SC_PAGESIZE) != 4096) GTEST_SKIP() << "Pages have another size.";
+  const auto first = another();
+  logitsAfter(first.get(), " Paris");
+  ASSERT_TRUE(first->keepPrefix());
+  const auto second = another();
+  const std::vector<float> expected = logitsAfter(second.get(), " Paris, France");
+  const size_t once = mappedPrefixes(root_).first;
+  EXPECT_GT(once, 0u);
+  // What the one computes is no part of the other.
+  const auto fork = second->fork();
+  ASSERT_TRUE(fork) << fork.error().toString();
+  EXPECT_EQ(mappedPrefixes(root_), std::pair(2 * once, size_t{0}));
+  logitsAfter(second.get(), " London");
+  EXPECT_EQ((*fork)->counts().stored, 0u);
+  ASSERT_TRUE((*fork)->rewind((*fork)->tokens().size() - 1));
+  EXPECT_EQ(logitsAfter(fork->get(), " Paris, France"), expected);
+  EXPECT_EQ((*fork)->counts().prefilled, 0u);
+  // Where the store has lost it, the fork has copies.
+  ASSERT_TRUE(std::filesystem::remove_all(root_ + "/prefixes") > 0);
+  const auto copy = (*fork)->fork();
+  ASSERT_TRUE(copy) << copy.error().toString();
+  ASSERT_TRUE((*copy)->rewind((*copy)->tokens().size() - 1));
+  EXPECT_EQ(logitsAfter(copy->get(), " Paris, France"), expected);
+  EXPECT_EQ((*copy)->counts().prefilled, 0u);
+}
+
 TEST_F(StoredPrefixTest, WhatTwoBeginningsHaveInCommonIsFound) {
   const auto first = another();
   logitsAfter(first.get(), " Paris");
