@@ -102,6 +102,8 @@ class F32LayerKernel final : public Kernel {
     destination_ = static_cast<float*>(addresses[layer_.destination]) + layer_.outputOffset;
     if (layer_.addend)
       addend_ = static_cast<const float*>(addresses[*layer_.addend]) + layer_.outputOffset;
+    if (layer_.slopes)
+      product_.slopes = static_cast<const float*>(addresses[*layer_.slopes]) + layer_.outputOffset;
     return {};
   }
 
@@ -238,6 +240,7 @@ class F32LayerKernel final : public Kernel {
     for (size_t group = 0; group < g.groups; ++group) {
       if (group != 0) {
         product.packed += groupSize;
+        if (product.slopes != nullptr) product.slopes += product.columns;
         // Those to the padding stay within zeros_.
         for (size_t i = 0; i < count * product_.taps; ++i) pointers[i] += product_.channels;
       }

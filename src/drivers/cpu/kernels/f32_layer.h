@@ -23,6 +23,9 @@ struct F32Layer {
   // What is added to the layer's sums before they are clamped: a tensor of the destination's shape,
   // which may have its memory.
   std::optional<ValueId> addend;
+  // A number for each channel of the output: what the clamped sums that are negative are multiplied
+  // by, as PRELU does.
+  std::optional<ValueId> slopes;
   size_t outputOffset = 0;  // elements of `destination` before the first column
 };
 

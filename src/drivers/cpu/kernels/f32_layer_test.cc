@@ -294,6 +294,41 @@ TEST_F(FloatLayerTest, AdditionsOfTheInput) {
     }
 }
 
+// Slopes are of the columns of each group, and follow the addition.
+TEST_F(FloatLayerTest, SlopesOfNegativeSums) {
+  for (const size_t rows : {1, 2, 5, 13, 29, 60})
+    for (const size_t columns : {7, 15, 16, 17, 32, 40, 70})
+      for (const uint32_t groups : {1, 2}) {
+        const auto seed = static_cast<unsigned>(rows * columns);
+        Convolution g = overPixels(rows, 9, columns);
+        g.groups = groups;
+        Layer made;
+        makeConvolution(g, -kInfinity, kInfinity, seed, &made);
+        const size_t outputs = groups * columns;
+        std::vector<float> input = randomFloats(rows * groups * 9, seed + 1);
+        std::vector<float> expected =
+            sumsOf(onXnnpack(made, input, rows * outputs),
+                   std::vector<float>(rows * outputs, -1.0f), made.layer.product);
+        const std::vector<float> slopes = randomFloats(outputs, seed + 2);
+        for (size_t i = 0; i < expected.size(); ++i)
+          if (expected[i] < 0) expected[i] *= slopes[i % outputs];
+        made.layer.addend = 2;
+        made.layer.slopes = 3;
+        const auto kernel = makeF32LayerKernel(made.layer, made.weights.bytesOf({}));
+        ASSERT_TRUE(kernel);
+        for (threads::ThreadPool* const pool :
+             {static_cast<threads::ThreadPool*>(nullptr), pool_.get()}) {
+          std::vector<float> output(rows * outputs), addend(rows * outputs, -1.0f);
+          std::vector<float> ofSlopes = slopes;
+          void* const addresses[] = {input.data(), output.data(), addend.data(), ofSlopes.data()};
+          ASSERT_TRUE((*kernel)->reshape(pool));
+          ASSERT_TRUE((*kernel)->setup(addresses, nullptr));
+          ASSERT_TRUE((*kernel)->run(pool));
+          ASSERT_EQ(output, expected) << rows << " " << columns << " " << groups;
+        }
+      }
+}
+
 TEST_F(FloatLayerTest, NotANumberStaysOne) {
   Layer made;
   makeConvolution(overPixels(7, 3, 5), 0, 6, 7, &made);

@@ -16,9 +16,9 @@
 #include "drivers/cpu/lowering/channel_split.h"
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/declined.h"
+#include "drivers/cpu/lowering/epilogue.h"
 #include "drivers/cpu/lowering/f16w_layer.h"
 #include "drivers/cpu/lowering/f32_depthwise.h"
-#include "drivers/cpu/lowering/fused_addition.h"
 #include "drivers/cpu/lowering/hybrid_convolution.h"
 #include "drivers/cpu/lowering/layer_arithmetic.h"
 #include "drivers/cpu/lowering/packing_parts.h"
@@ -49,7 +49,7 @@ struct Creation : LayerPacking, LayerArithmetic {
   std::span<const uint8_t> released;          // what packing may release of `kernel`
   bool guardOneRowTail = false;
   ValueId source = 0, destination = 0;
-  std::optional<ValueId> addend;  // of a kernel of ours that adds it
+  std::optional<ValueId> addend, slopes;  // of an epilogue, which a kernel of ours computes
 };
 
 xnn_status createFrom(const Creation& c, const void* kernel, xnn_operator_t* op) {
@@ -326,6 +326,7 @@ Result<std::unique_ptr<Kernel>> createFloatLayer(const Creation& c) {
   layer.source = c.source;
   layer.destination = c.destination;
   layer.addend = c.addend;
+  layer.slopes = c.slopes;
   return makeF32LayerKernel(layer, c.weights->bytesOf(c.place));
 }
 
@@ -361,10 +362,10 @@ Result<std::unique_ptr<Kernel>> createInt8Layer(const Creation& c, const Convolu
 }
 
 // The data of a kernel that packs at `place`; `isWindowed`: over gathered windows. A kernel of ours
-// makes `addition`, too.
+// computes `epilogue`, too.
 Result<std::shared_ptr<const Creation>> creationOf(
     PlanBuilder* builder, const Convolution& convolution, WeightPlace place, bool isWindowed,
-    const KernelTraits& traits, const std::optional<FusedAddition>& addition = std::nullopt) {
+    const KernelTraits& traits, const std::optional<Epilogue>& epilogue = std::nullopt) {
   const Convolution g = isWindowed ? overWindows(convolution) : convolution;
   const graph::Operand& input = builder->operand(g.input);
   const graph::Operand& filter = builder->operand(g.filter);
@@ -395,11 +396,12 @@ Result<std::shared_ptr<const Creation>> creationOf(
   c.weights = builder->weights();
   c.guardOneRowTail = traits.guardInt8OneRowTail && mayEndInOneRow(g, false);
   c.source = builder->read(g.input);
-  if (addition) {
-    c.addend = builder->read(addition->addend);
-    c.floats = addition->range;
+  if (epilogue) {
+    if (epilogue->addend) c.addend = builder->read(*epilogue->addend);
+    if (epilogue->slopes) c.slopes = builder->read(*epilogue->slopes);
+    c.floats = epilogue->range;
   }
-  c.destination = builder->write(addition ? addition->output : g.output);
+  c.destination = builder->write(epilogue ? epilogue->output : g.output);
   return std::make_shared<const Creation>(std::move(c));
 }
 
@@ -485,12 +487,12 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   };
   const bool hasOwnFloat =
       input.type == OperandType::kTensorFloat32 && isF32Layer(g) && hasF32Gemm();
-  std::optional<FusedAddition> addition;
+  std::optional<Epilogue> epilogue;
   if (hasOwnFloat && !isFasterOnXnnpack(g)) {
-    HEARTH_ASSIGN(addition, findFusedAddition(builder, g.activation));
+    HEARTH_ASSIGN(epilogue, findEpilogue(builder, g.activation));
   }
   HEARTH_ASSIGN(const std::shared_ptr<const Creation> first,
-                creationOf(builder, g, placeOf(isWindowed), isWindowed, traits, addition));
+                creationOf(builder, g, placeOf(isWindowed), isWindowed, traits, epilogue));
   if (traits.guardInt8OneRowTail && mayEndInOneRow(g, false))
     builder->reserveWriteSlack(first->destination, g.groups * g.groupOutputChannels);
   CreateKernel create = onXnnpack(first, windows(isWindowed));
@@ -515,11 +517,14 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
     createOther = onXnnpack(other, windows(!isWindowed));
   }
   Node& node = builder->add(isOwnFirst ? "own" : "xnnpack", {first->source}, {first->destination});
-  if (addition) {
-    builder->takeOver(addition->operation);
-    node.inputs.push_back(*first->addend);
-    // The inputs of the convolution are read after the first sums are written.
-    if (!builder->shareMemory(first->source, *first->addend)) node.inPlaceInputs = {1};
+  if (epilogue) {
+    for (const uint32_t operation : epilogue->operations) builder->takeOver(operation);
+    if (first->addend) {
+      node.inputs.push_back(*first->addend);
+      // The inputs of the convolution are read after the first sums are written.
+      if (!builder->shareMemory(first->source, *first->addend)) node.inPlaceInputs = {1};
+    }
+    if (first->slopes) node.inputs.push_back(*first->slopes);
     createOther = nullptr;
   }
   builder->constants().releaseAfterPacking(&node, g.filter);

@@ -100,6 +100,10 @@ HEARTH_FMA void multiply256(const Tile& tile) {
     const bool isWhole = left >= kHalf;
     const auto count = static_cast<int>(std::min(left, kHalf));
     const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), lanes);
+    __m256 slopes = _mm256_setzero_ps();
+    if (tile.product.slopes != nullptr)
+      slopes = _mm256_maskload_ps(
+          tile.product.slopes + tile.product.columns - tile.columns + h * kHalf, mask);
     if (tile.addend != nullptr) {
 #pragma GCC unroll 8
       for (size_t r = 0; r < kRows; ++r) {
@@ -111,7 +115,11 @@ HEARTH_FMA void multiply256(const Tile& tile) {
 #pragma GCC unroll 8
     for (size_t r = 0; r < kRows; ++r) {
       // In this order a NaN stays a NaN.
-      const __m256 value = _mm256_min_ps(highest, _mm256_max_ps(lowest, sums[r][h]));
+      __m256 value = _mm256_min_ps(highest, _mm256_max_ps(lowest, sums[r][h]));
+      if (tile.product.slopes != nullptr) {
+        const __m256 isNegative = _mm256_cmp_ps(value, _mm256_setzero_ps(), _CMP_LT_OQ);
+        value = _mm256_blendv_ps(value, _mm256_mul_ps(value, slopes), isNegative);
+      }
       float* const at = tile.output + r * stride + h * kHalf;
       if (isWhole)
         _mm256_storeu_ps(at, value);
@@ -119,6 +127,10 @@ HEARTH_FMA void multiply256(const Tile& tile) {
         _mm256_maskstore_ps(at, mask, value);
     }
   }
+}
+
+HEARTH_512 inline __mmask16 negatives512(__m512 values) {
+  return _mm512_cmp_ps_mask(values, _mm512_setzero_ps(), _CMP_LT_OQ);
 }
 
 // The same with vectors of twice the size.
@@ -172,6 +184,10 @@ HEARTH_512 void multiply512(const Tile& tile) {
   for (size_t h = 0; h < kHalves; ++h) {
     const size_t left = tile.columns - std::min(tile.columns, h * kHalf);
     const auto mask = static_cast<__mmask16>(left >= kHalf ? 0xffff : (1u << left) - 1);
+    __m512 slopes = _mm512_setzero_ps();
+    if (tile.product.slopes != nullptr)
+      slopes = _mm512_maskz_loadu_ps(
+          mask, tile.product.slopes + tile.product.columns - tile.columns + h * kHalf);
     if (tile.addend != nullptr) {
 #pragma GCC unroll 16
       for (size_t r = 0; r < kRows; ++r)
@@ -181,7 +197,9 @@ HEARTH_512 void multiply512(const Tile& tile) {
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r) {
       float* const at = tile.output + r * stride + h * kHalf;
-      const __m512 value = _mm512_min_ps(highest, _mm512_max_ps(lowest, sums[r][h]));
+      __m512 value = _mm512_min_ps(highest, _mm512_max_ps(lowest, sums[r][h]));
+      if (tile.product.slopes != nullptr)
+        value = _mm512_mask_mul_ps(value, negatives512(value), value, slopes);
       if (left >= kHalf)
         _mm512_storeu_ps(at, value);
       else
@@ -250,6 +268,9 @@ HEARTH_512 void multiplyEven512(const F32Gemm& product, const F32EvenRows& rows,
   for (size_t h = 0; h < kHalves; ++h) {
     const size_t left = columns - std::min(columns, h * kHalf);
     const auto mask = static_cast<__mmask16>(left >= kHalf ? 0xffff : (1u << left) - 1);
+    __m512 slopes = _mm512_setzero_ps();
+    if (product.slopes != nullptr)
+      slopes = _mm512_maskz_loadu_ps(mask, product.slopes + product.columns - columns + h * kHalf);
     if (addend != nullptr) {
 #pragma GCC unroll 28
       for (size_t r = 0; r < kRows; ++r)
@@ -259,7 +280,9 @@ HEARTH_512 void multiplyEven512(const F32Gemm& product, const F32EvenRows& rows,
 #pragma GCC unroll 28
     for (size_t r = 0; r < kRows; ++r) {
       float* const to = output + r * stride + h * kHalf;
-      const __m512 value = _mm512_min_ps(highest, _mm512_max_ps(lowest, sums[r][h]));
+      __m512 value = _mm512_min_ps(highest, _mm512_max_ps(lowest, sums[r][h]));
+      if (product.slopes != nullptr)
+        value = _mm512_mask_mul_ps(value, negatives512(value), value, slopes);
       if (left >= kHalf)
         _mm512_storeu_ps(to, value);
       else

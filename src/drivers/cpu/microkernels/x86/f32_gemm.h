@@ -21,7 +21,8 @@ const F32Tile& f32Tile();
 // Whether this CPU has the instructions. Thread-safe.
 bool cpuHasF32Gemm();
 
-// output[row][column] = clamp(bias[column] + sum over taps and channels + addend[row][column]).
+// output[row][column] = slope(clamp(bias[column] + sum over taps and channels +
+// addend[row][column])), where slope() multiplies negative numbers by slopes[column].
 struct F32Gemm {
   // Each panel has a bias for each column, then for each tap and channel a weight for each column;
   // the last panel is padded.
@@ -30,7 +31,8 @@ struct F32Gemm {
   size_t channels = 0;
   size_t columns = 0;
   float lowest = 0, highest = 0;
-  size_t outputStride = 0;  // elements from one row to the next
+  const float* slopes = nullptr;  // null: all are 1
+  size_t outputStride = 0;        // elements from one row to the next
 
   size_t panels() const { return (columns + f32Tile().columns - 1) / f32Tile().columns; }
   size_t panelSize() const { return f32Tile().columns * (1 + taps * channels); }  // in elements

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Additions that convolutions make give what nodes of their own give.
-#include "drivers/cpu/lowering/fused_addition.h"
+// Additions, clamps and PRELU that convolutions compute give what nodes of their own give.
+#include "drivers/cpu/lowering/epilogue.h"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +21,7 @@ constexpr size_t kCount = size_t{kSide} * kSide * kChannels;
 constexpr int32_t kNone = 0;
 constexpr int32_t kRelu = 1;
 constexpr float kTolerance = 1e-5f;
+const auto kClamps = {OperationType::kRelu, OperationType::kRelu1, OperationType::kRelu6};
 
 // A convolution with windows of one place.
 void addConvolution(ModelBuilder* builder, uint32_t input, int32_t activation, uint32_t output,
@@ -39,17 +40,25 @@ void addSum(ModelBuilder* builder, uint32_t a, uint32_t b, uint32_t output,
   builder->operation(OperationType::kAdd, {a, b, builder->scalar(activation)}, {output});
 }
 
-// The last operation is an addition; `isFused`: an earlier node makes it where a product of ours
-// runs the convolution.
-void expectSums(const ModelBuilder& builder, bool isFused, size_t inputs = 1) {
+void addPrelu(ModelBuilder* builder, uint32_t input, uint32_t output, const Dimensions& shape) {
+  size_t count = 1;
+  for (const uint32_t size : shape) count *= size;
+  const uint32_t slopes = builder->constant(kFloat, shape, randomFloats(count, 50));
+  builder->operation(OperationType::kPrelu, {input, slopes}, {output});
+}
+
+// The last operation is one on the result of a convolution; `isFused`: an earlier node makes it
+// where a product of ours runs the convolution.
+void expectSums(const ModelBuilder& builder, bool isFused, size_t inputs = 1,
+                const char* otherwise = "own") {
   std::vector<Bytes> bytes;
   for (unsigned i = 0; i < inputs; ++i) bytes.push_back(bytesOf(randomFloats(kCount, 100 + i)));
   EXPECT_EQ(differenceFromReference(builder.model(), bytes,
-                                    isFused && hasF32Gemm() ? "none" : "own", kTolerance),
+                                    isFused && hasF32Gemm() ? "none" : otherwise, kTolerance),
             "");
 }
 
-TEST(FusedAdditionTest, OfAnotherInput) {
+TEST(EpilogueTest, OfAnotherInput) {
   for (const bool isFirst : {false, true})
     for (const int32_t activation : {kNone, kRelu}) {
       ModelBuilder builder;
@@ -64,7 +73,7 @@ TEST(FusedAdditionTest, OfAnotherInput) {
 }
 
 // The sum must not take over the memory that the convolution still reads.
-TEST(FusedAdditionTest, OfWhatTheConvolutionReads) {
+TEST(EpilogueTest, OfWhatTheConvolutionReads) {
   ModelBuilder builder;
   const uint32_t data = builder.input(kFloat, kShape);
   const uint32_t first = builder.temporary(kFloat, kShape);
@@ -81,7 +90,7 @@ TEST(FusedAdditionTest, OfWhatTheConvolutionReads) {
 
 // As in a block with a projection: the second convolution adds the result of the first one, whose
 // memory it takes over.
-TEST(FusedAdditionTest, OfTwoConvolutions) {
+TEST(EpilogueTest, OfTwoConvolutions) {
   ModelBuilder builder;
   const uint32_t data = builder.input(kFloat, kShape);
   const uint32_t first = builder.temporary(kFloat, kShape);
@@ -94,7 +103,7 @@ TEST(FusedAdditionTest, OfTwoConvolutions) {
   expectSums(builder, false);
 }
 
-TEST(FusedAdditionTest, NotWhereTheResultIsReadTwice) {
+TEST(EpilogueTest, NotWhereTheResultIsReadTwice) {
   ModelBuilder builder;
   const uint32_t data = builder.input(kFloat, kShape);
   const uint32_t first = builder.temporary(kFloat, kShape);
@@ -105,7 +114,7 @@ TEST(FusedAdditionTest, NotWhereTheResultIsReadTwice) {
   expectSums(builder, false);
 }
 
-TEST(FusedAdditionTest, NotWhereTheResultIsAnOutput) {
+TEST(EpilogueTest, NotWhereTheResultIsAnOutput) {
   ModelBuilder builder;
   const uint32_t data = builder.input(kFloat, kShape);
   const uint32_t first = builder.output(kFloat, kShape);
@@ -114,7 +123,7 @@ TEST(FusedAdditionTest, NotWhereTheResultIsAnOutput) {
   expectSums(builder, false);
 }
 
-TEST(FusedAdditionTest, NotAfterAnActivation) {
+TEST(EpilogueTest, NotAfterAnActivation) {
   ModelBuilder builder;
   const uint32_t data = builder.input(kFloat, kShape);
   const uint32_t first = builder.temporary(kFloat, kShape);
@@ -123,7 +132,7 @@ TEST(FusedAdditionTest, NotAfterAnActivation) {
   expectSums(builder, false);
 }
 
-TEST(FusedAdditionTest, NotOfARowThatRepeats) {
+TEST(EpilogueTest, NotOfARowThatRepeats) {
   ModelBuilder builder;
   const uint32_t data = builder.input(kFloat, kShape);
   const uint32_t first = builder.temporary(kFloat, kShape);
@@ -134,7 +143,7 @@ TEST(FusedAdditionTest, NotOfARowThatRepeats) {
 }
 
 // The addend is computed after the convolution.
-TEST(FusedAdditionTest, NotOfALaterResult) {
+TEST(EpilogueTest, NotOfALaterResult) {
   ModelBuilder builder;
   const uint32_t data = builder.input(kFloat, kShape);
   const uint32_t first = builder.temporary(kFloat, kShape);
@@ -145,7 +154,7 @@ TEST(FusedAdditionTest, NotOfALaterResult) {
   expectSums(builder, false);
 }
 
-TEST(FusedAdditionTest, OfAConstant) {
+TEST(EpilogueTest, OfAConstant) {
   ModelBuilder builder;
   const uint32_t data = builder.input(kFloat, kShape);
   const uint32_t first = builder.temporary(kFloat, kShape);
@@ -153,6 +162,76 @@ TEST(FusedAdditionTest, OfAConstant) {
   addConvolution(&builder, data, kNone, first, 1);
   addSum(&builder, first, constant, builder.output(kFloat, kShape));
   expectSums(builder, true);
+}
+
+TEST(EpilogueTest, ClampsOfConvolutionsAndSums) {
+  for (const OperationType clamp : kClamps)
+    for (const bool hasSum : {false, true}) {
+      ModelBuilder builder;
+      const uint32_t data = builder.input(kFloat, kShape);
+      const uint32_t first = builder.temporary(kFloat, kShape);
+      const uint32_t sum = hasSum ? builder.temporary(kFloat, kShape) : first;
+      addConvolution(&builder, data, kNone, first, 1);
+      if (hasSum) addSum(&builder, data, first, sum);
+      builder.operation(clamp, {sum}, {builder.output(kFloat, kShape)});
+      expectSums(builder, true, 1, "xnnpack");
+    }
+}
+
+TEST(EpilogueTest, SlopesOfConvolutionsAndSums) {
+  for (const Dimensions& shape : {Dimensions{kChannels}, Dimensions{1, 1, kChannels}})
+    for (const bool hasSum : {false, true}) {
+      ModelBuilder builder;
+      const uint32_t data = builder.input(kFloat, kShape);
+      const uint32_t first = builder.temporary(kFloat, kShape);
+      const uint32_t sum = hasSum ? builder.temporary(kFloat, kShape) : first;
+      addConvolution(&builder, data, kNone, first, 1);
+      if (hasSum) addSum(&builder, data, first, sum);
+      addPrelu(&builder, sum, builder.output(kFloat, kShape), shape);
+      expectSums(builder, true, 1, "xnnpack");
+    }
+}
+
+// The numbers of slopes are not those of channels, or the result is what multiplies.
+TEST(EpilogueTest, NotSlopesOfAnotherKind) {
+  for (const Dimensions& shape : {Dimensions{1}, Dimensions{kSide, 1, kChannels}, kShape}) {
+    ModelBuilder builder;
+    const uint32_t data = builder.input(kFloat, kShape);
+    const uint32_t first = builder.temporary(kFloat, kShape);
+    addConvolution(&builder, data, kNone, first, 1);
+    addPrelu(&builder, first, builder.output(kFloat, kShape), shape);
+    expectSums(builder, false, 1, "xnnpack");
+  }
+  ModelBuilder builder;
+  const uint32_t data = builder.input(kFloat, kShape);
+  const uint32_t first = builder.temporary(kFloat, kShape);
+  addConvolution(&builder, data, kNone, first, 1);
+  builder.operation(OperationType::kPrelu, {data, first}, {builder.output(kFloat, kShape)});
+  expectSums(builder, false, 1, "xnnpack");
+}
+
+// A convolution, or a sum, that is clamped has no second activation.
+TEST(EpilogueTest, OneActivation) {
+  ModelBuilder builder;
+  const uint32_t data = builder.input(kFloat, kShape);
+  const uint32_t first = builder.temporary(kFloat, kShape);
+  const uint32_t sum = builder.temporary(kFloat, kShape);
+  addConvolution(&builder, data, kNone, first, 1);
+  addSum(&builder, first, data, sum, kRelu);
+  addPrelu(&builder, sum, builder.output(kFloat, kShape), {kChannels});
+  expectSums(builder, false, 1, "xnnpack");
+}
+
+TEST(EpilogueTest, NotWhereTheSumIsReadTwice) {
+  ModelBuilder builder;
+  const uint32_t data = builder.input(kFloat, kShape);
+  const uint32_t first = builder.temporary(kFloat, kShape);
+  const uint32_t sum = builder.temporary(kFloat, kShape);
+  addConvolution(&builder, data, kNone, first, 1);
+  addSum(&builder, first, data, sum);
+  builder.operation(OperationType::kAbs, {sum}, {builder.output(kFloat, kShape)});
+  builder.operation(OperationType::kRelu, {sum}, {builder.output(kFloat, kShape)});
+  expectSums(builder, false, 1, "xnnpack");
 }
 
 }  // namespace
