@@ -34,12 +34,16 @@ std::vector<T> exchanged(std::vector<T> list) {
 
 class Exchanger {
  public:
-  explicit Exchanger(const graph::Model& model)
+  Exchanger(const graph::Model& model, size_t pairs)
       : model_(std::make_shared<graph::Model>(model)),
         main_(model_->main()),
         inserted_(main_.operations.size() + 1),
         uses_(main_.operands.size()),
         producers_(main_.operands.size()) {
+    // A list that doubles would be half empty as long as the model lives.
+    constexpr size_t kMostAddedForPair = 5;
+    constexpr size_t kMostAddedOnce = 8;
+    main_.operands.reserve(main_.operands.size() + kMostAddedForPair * pairs + kMostAddedOnce);
     for (uint32_t n = 0; n < main_.operations.size(); ++n) {
       const Operation& operation = main_.operations[n];
       for (size_t i = 0; i < operation.inputs.size(); ++i)
@@ -227,7 +231,7 @@ class Exchanger {
 
 Result<ModelByToken> layOutByToken(const graph::Model& model, std::span<const CachePair> pairs) {
   ModelByToken made;
-  Exchanger exchanger(model);
+  Exchanger exchanger(model, pairs.size());
   for (const CachePair& pair : pairs) {
     HEARTH_ASSIGN(const bool isExchanged, exchanger.exchange(pair));
     made.isExchanged.push_back(isExchanged);
