@@ -14,6 +14,7 @@
 #include "base/useful_threads.h"
 #include "cache/open_store.h"
 #include "drivers/cpu/platform/build_identity.h"
+#include "ipc/hosted_device.h"
 
 namespace hearth::runtime {
 namespace {
@@ -34,6 +35,9 @@ std::optional<std::string> factKey(const hal::Device& device, unsigned threads) 
   for (const std::string& text : {device.name(), device.version()})
     hash.update(text.c_str(), text.size() + 1);
   hash.update(&threads, sizeof threads);
+  // The way to a host and back takes its time, too.
+  const bool isHosted = dynamic_cast<const ipc::HostedDevice*>(&device) != nullptr;
+  hash.update(&isHosted, sizeof isHosted);
   std::string key = std::string(kFact) + '\0';
   const base::Sha256Digest digest = hash.finish();
   key.append(digest.begin(), digest.end());

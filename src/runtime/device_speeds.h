@@ -19,8 +19,8 @@
 namespace hearth::runtime {
 
 // How fast the devices of this process are, as far as somebody wanted to know. A device is measured
-// when its speed is first asked for, once for each version of it, CPU and number of threads: the
-// weight store remembers it. Thread-safe.
+// when its speed is first asked for, once for each version of it, CPU and number of threads, in
+// this process and in a host: the weight store remembers it. Thread-safe.
 class DeviceSpeeds {
  public:
   using Measure = std::function<Status(hal::Device&, std::span<const NumberKind>, unsigned threads,

@@ -158,6 +158,12 @@ class GpuTest(DataTest):
         self.assertEqual(run(), ("hearth-cpu", choice))
         self.assertEqual(speeds(), known)
         self.assertIn("8-bit G/s", self.succeed("devices", env=environment))
+        # The way to a host makes another device of it.
+        environment["HEARTH_DRIVER_HOSTS"] = f"{DEVICE}=spawn"
+        hosted = speeds()
+        self.assertEqual((hosted["hearth-cpu"], hosted[DEVICE]), (known["hearth-cpu"], None))
+        self.assertEqual(run()[0], "hearth-cpu")
+        self.assertIsNotNone(speeds()[DEVICE])
 
     def testTheNextProcessComesFromTheCompilationCache(self):
         for hosts in ("", f"{DEVICE}=spawn"):
