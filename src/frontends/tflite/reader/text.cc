@@ -48,6 +48,7 @@ bool isPlain(std::string_view text) {
     std::memcpy(&word, text.data() + i, sizeof word);
     if (!isPlainWord(word)) return false;
   }
+  if (i == text.size()) return true;  // there may be no text at all
   uint64_t rest = 0x20 * kOnes;
   std::memcpy(&rest, text.data() + i, text.size() - i);
   return isPlainWord(rest);

@@ -22,6 +22,7 @@ TEST(CleanTextTest, ControlCharactersAreFoundWhereverTheyStand) {
 
 TEST(CleanTextTest, CharactersOfUnicodeStayAndTheRestIsCut) {
   EXPECT_EQ(cleanText(""), "");
+  EXPECT_EQ(cleanText({}), "");
   EXPECT_EQ(cleanText("größer\n日本 🎉"), "größer?日本 🎉");
   EXPECT_EQ(cleanText(std::string("\xC0\x80\xED\xA0\x80")), "?????");
   EXPECT_EQ(cleanText(std::string(2000, 'a')), std::string(1024, 'a'));
