@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/depthwise_kernel.h"
 #include "drivers/cpu/microkernels/x86/f32_dwconv.h"
+#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
@@ -147,6 +150,94 @@ class F32DepthwiseKernel final : public DepthwiseKernel<float, F32Depthwise> {
   std::vector<float> zeros_;  // a line of padding
 };
 
+// A window of any size, by pointers to its places.
+class F32AnyDepthwiseKernel final : public Kernel {
+ public:
+  explicit F32AnyDepthwiseKernel(const F32Depthwise& layer) : layer_(layer) {
+    // The most places of XNNPACK's depthwise kernels; it multiplies larger windows as convolutions.
+    constexpr size_t kMostPlaces = 25;
+    const Convolution& g = layer_.geometry;
+    zeros_.resize(g.groups);
+    const auto add = [&](size_t y, size_t x) {
+      places_.push_back({y * g.dilationHeight, x * g.dilationWidth});
+      weights_.push_back(layer_.weights + (y * g.kernelWidth + x) * g.groups);
+    };
+    const bool isByColumn = size_t{g.kernelHeight} * g.kernelWidth <= kMostPlaces;
+    for (size_t i = 0; i < (isByColumn ? g.kernelWidth : g.kernelHeight); ++i)
+      for (size_t j = 0; j < (isByColumn ? g.kernelHeight : g.kernelWidth); ++j)
+        isByColumn ? add(j, i) : add(i, j);
+  }
+
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    inputs_.resize(threads::threadsOf(pool) * inputsPerThread());
+    return 0;
+  }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    source_ = static_cast<const float*>(addresses[layer_.source]);
+    destination_ = static_cast<float*>(addresses[layer_.destination]);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const Convolution& g = layer_.geometry;
+    const size_t tiles = (g.outputWidth + kF32DwconvWindows - 1) / kF32DwconvWindows;
+    threads::forTasks(pool, g.batch * g.outputHeight * tiles, [&](size_t task, size_t thread) {
+      const size_t first = task % tiles * kF32DwconvWindows;
+      compute(task / tiles, first, std::min(kF32DwconvWindows, g.outputWidth - first), thread);
+    });
+    return {};
+  }
+
+ private:
+  struct Place {
+    size_t y, x;  // rows and columns of the image from the window's first one
+  };
+
+  size_t inputsPerThread() const { return places_.size() * kF32DwconvWindows; }
+
+  // Computes `count` outputs of a line of all images.
+  void compute(size_t line, size_t first, size_t count, size_t thread) {
+    const Convolution& g = layer_.geometry;
+    const float** const inputs = inputs_.data() + thread * inputsPerThread();
+    const float* const image =
+        source_ + line / g.outputHeight * g.inputHeight * g.inputWidth * g.groups;
+    const auto top = static_cast<int64_t>(line % g.outputHeight * g.strideHeight) - g.top;
+    const auto left = static_cast<int64_t>(first * g.strideWidth) - g.left;
+    const auto isIn = [](int64_t at, size_t size) {
+      return at >= 0 && at < static_cast<int64_t>(size);
+    };
+    for (size_t p = 0; p < places_.size(); ++p) {
+      const int64_t y = top + static_cast<int64_t>(places_[p].y);
+      int64_t x = left + static_cast<int64_t>(places_[p].x);
+      for (size_t o = 0; o < count; ++o, x += g.strideWidth) {
+        const bool isInside = isIn(y, g.inputHeight) && isIn(x, g.inputWidth);
+        inputs[p * kF32DwconvWindows + o] =
+            isInside ? image + (static_cast<size_t>(y) * g.inputWidth + static_cast<size_t>(x)) *
+                                   g.groups
+                     : zeros_.data();
+      }
+    }
+    multiplyF32DwconvWindows({.taps = places_.size(),
+                              .channels = g.groups,
+                              .weights = weights_.data(),
+                              .inputs = inputs,
+                              .outputs = count,
+                              .bias = layer_.bias == nullptr ? zeros_.data() : layer_.bias,
+                              .lowest = layer_.lowest,
+                              .highest = layer_.highest,
+                              .output = destination_ + (line * g.outputWidth + first) * g.groups});
+  }
+
+  const F32Depthwise layer_;
+  std::vector<Place> places_;
+  std::vector<const float*> weights_;  // of each place
+  std::vector<float> zeros_;           // a pixel of padding
+  std::vector<const float*> inputs_;   // of each place and output, for each thread
+  const float* source_ = nullptr;
+  float* destination_ = nullptr;
+};
+
 bool hasFusedVectors() {
 #if defined(__x86_64__)
   // The instructions that base::onWidestVectors() chooses by.
@@ -158,15 +249,22 @@ bool hasFusedVectors() {
 #endif
 }
 
+// Whether F32DepthwiseKernel computes such windows.
+bool isOfUsualSize(const Convolution& g) {
+  return g.kernelHeight == g.kernelWidth && (g.kernelWidth == 3 || g.kernelWidth == 5);
+}
+
 }  // namespace
 
 bool hasF32Depthwise(const Convolution& g) {
-  return g.isDepthwise && g.groupInputChannels == 1 && g.groupOutputChannels == 1 &&
-         g.kernelHeight == g.kernelWidth && (g.kernelWidth == 3 || g.kernelWidth == 5) &&
-         hasFusedVectors();
+  const bool isDepthwise = g.isDepthwise && g.groupInputChannels == 1 && g.groupOutputChannels == 1;
+  const bool isOnePlace = g.kernelHeight == 1 && g.kernelWidth == 1;
+  return isDepthwise && !isOnePlace && hasFusedVectors() &&
+         (isOfUsualSize(g) || hasF32DwconvLine(g.groups));
 }
 
 std::unique_ptr<Kernel> makeF32DepthwiseKernel(const F32Depthwise& layer) {
+  if (!isOfUsualSize(layer.geometry)) return std::make_unique<F32AnyDepthwiseKernel>(layer);
   return std::make_unique<F32DepthwiseKernel>(layer);
 }
 

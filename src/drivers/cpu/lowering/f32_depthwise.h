@@ -23,12 +23,13 @@ struct F32Depthwise {
   ValueId source = 0, destination = 0;
 };
 
-// Whether F32Depthwise can describe the geometry, its window is 3x3 or 5x5, and this CPU has the
-// instructions. Thread-safe.
+// Whether F32Depthwise can describe the geometry, and this CPU has the instructions for its window:
+// 3x3 or 5x5, or any other one of several places over 8 channels or more. Thread-safe.
 bool hasF32Depthwise(const Convolution& geometry);
 
-// Makes the kernel; requires hasF32Depthwise(). Sums go column by column of the window, with fused
-// steps, as XNNPACK's.
+// Makes the kernel; requires hasF32Depthwise(). Sums go with fused steps and in XNNPACK's order:
+// column by column of the window, but row by row where it has more places than XNNPACK's depthwise
+// kernels.
 std::unique_ptr<Kernel> makeF32DepthwiseKernel(const F32Depthwise& layer);
 
 // Adds the node; false for other convolutions. The caller has checked types and constants.

@@ -129,6 +129,32 @@ TEST_F(FloatDepthwiseTest, ManyLines) {
   compare(Sample(g, 96, true, true, 3), 3);
 }
 
+// Of any height and width, and of any place: with few outputs in a line, and with many.
+TEST_F(FloatDepthwiseTest, OtherWindows) {
+  std::mt19937 random(2);
+  const auto number = [&](uint32_t least, uint32_t most) {
+    return randomNumber(&random, least, most);
+  };
+  for (unsigned seed = 0; seed < 120; ++seed) {
+    Convolution g;
+    g.batch = number(1, 2);
+    g.kernelHeight = number(1, 9);
+    g.kernelWidth = number(g.kernelHeight == 1 ? 2 : 1, 9);
+    g.strideHeight = number(1, 3);
+    g.strideWidth = number(1, 3);
+    g.dilationHeight = number(1, 2);
+    g.dilationWidth = number(1, 2);
+    g.inputHeight = (g.kernelHeight - 1) * g.dilationHeight + number(1, 4);
+    g.inputWidth = (g.kernelWidth - 1) * g.dilationWidth + number(1, 40);
+    // Windows may lie in the padding alone.
+    g.top = number(0, 3);
+    g.bottom = number(0, 3);
+    g.left = number(0, 3);
+    g.right = number(0, 3);
+    compare(Sample(g, number(8, 50), seed % 5 != 0, seed % 4 == 0, seed), seed);
+  }
+}
+
 TEST_F(FloatDepthwiseTest, NotANumberStaysOne) {
   Convolution g = windowOf(3);
   g.inputHeight = g.inputWidth = 8;
@@ -141,10 +167,13 @@ TEST_F(FloatDepthwiseTest, NotANumberStaysOne) {
 
 TEST_F(FloatDepthwiseTest, OtherGeometriesHaveNone) {
   EXPECT_TRUE(hasF32Depthwise(windowOf(5)));
-  EXPECT_FALSE(hasF32Depthwise(windowOf(1)));
-  EXPECT_FALSE(hasF32Depthwise(windowOf(7)));
-  Convolution g = windowOf(3);
-  g.kernelHeight = 5;
+  Convolution g = windowOf(7);
+  g.groups = 8;
+  EXPECT_TRUE(hasF32Depthwise(g));
+  g.groups = 7;
+  EXPECT_FALSE(hasF32Depthwise(g));
+  g = windowOf(1);
+  g.groups = 8;
   EXPECT_FALSE(hasF32Depthwise(g));
   g = windowOf(3);
   g.groupOutputChannels = 2;

@@ -88,6 +88,67 @@ HEARTH_512 void multiply512(const F32DwconvLine& line, size_t c) {
   }
 }
 
+// kOutputs outputs from `first` on for the 8 channels from `c` on.
+template <size_t kOutputs>
+HEARTH_FMA void multiplyWindows256(const F32DwconvWindows& windows, size_t first, size_t c) {
+  __m256 sums[kOutputs];
+#pragma GCC unroll 8
+  for (size_t o = 0; o < kOutputs; ++o) sums[o] = _mm256_loadu_ps(windows.bias + c);
+  const float* const* inputs = windows.inputs + first;
+  for (size_t tap = 0; tap < windows.taps; ++tap, inputs += kF32DwconvWindows) {
+    const __m256 weights = _mm256_loadu_ps(windows.weights[tap] + c);
+#pragma GCC unroll 8
+    for (size_t o = 0; o < kOutputs; ++o)
+      sums[o] = _mm256_fmadd_ps(_mm256_loadu_ps(inputs[o] + c), weights, sums[o]);
+  }
+  const __m256 lowest = _mm256_set1_ps(windows.lowest);
+  const __m256 highest = _mm256_set1_ps(windows.highest);
+#pragma GCC unroll 8
+  for (size_t o = 0; o < kOutputs; ++o)
+    // In this order a NaN stays a NaN.
+    _mm256_storeu_ps(windows.output + (first + o) * windows.channels + c,
+                     _mm256_min_ps(highest, _mm256_max_ps(lowest, sums[o])));
+}
+
+// The same for 16 channels.
+template <size_t kOutputs>
+HEARTH_512 void multiplyWindows512(const F32DwconvWindows& windows, size_t first, size_t c) {
+  __m512 sums[kOutputs];
+#pragma GCC unroll 8
+  for (size_t o = 0; o < kOutputs; ++o) sums[o] = _mm512_loadu_ps(windows.bias + c);
+  const float* const* inputs = windows.inputs + first;
+  for (size_t tap = 0; tap < windows.taps; ++tap, inputs += kF32DwconvWindows) {
+    const __m512 weights = _mm512_loadu_ps(windows.weights[tap] + c);
+#pragma GCC unroll 8
+    for (size_t o = 0; o < kOutputs; ++o)
+      sums[o] = _mm512_fmadd_ps(_mm512_loadu_ps(inputs[o] + c), weights, sums[o]);
+  }
+  const __m512 lowest = _mm512_set1_ps(windows.lowest);
+  const __m512 highest = _mm512_set1_ps(windows.highest);
+#pragma GCC unroll 8
+  for (size_t o = 0; o < kOutputs; ++o)
+    _mm512_storeu_ps(windows.output + (first + o) * windows.channels + c,
+                     _mm512_min_ps(highest, _mm512_max_ps(lowest, sums[o])));
+}
+
+bool has512() {
+  static const bool has = __builtin_cpu_supports("avx512f");
+  return has;
+}
+
+// All channels of kOutputs outputs from `first` on.
+template <size_t kOutputs>
+void multiplyWindows(const F32DwconvWindows& windows, size_t first) {
+  const bool isWide = has512() && windows.channels >= 16;
+  const size_t lanes = isWide ? 16 : 8;
+  for (size_t c = 0; c < windows.channels; c += lanes) {
+    // The last channels are computed with some before them.
+    c = std::min(c, windows.channels - lanes);
+    isWide ? multiplyWindows512<kOutputs>(windows, first, c)
+           : multiplyWindows256<kOutputs>(windows, first, c);
+  }
+}
+
 struct Level {
   size_t lanes = 0;  // 0: no instructions
   void (*multiply)(const F32DwconvLine& line, size_t c) = nullptr;
@@ -95,9 +156,8 @@ struct Level {
 
 template <size_t kKernel, size_t kStride>
 Level levelOf(size_t channels) {
-  static const bool has512 = __builtin_cpu_supports("avx512f");
   static const bool has256 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (has512 && channels >= 16) return {16, multiply512<kKernel, kStride>};
+  if (has512() && channels >= 16) return {16, multiply512<kKernel, kStride>};
   if (has256 && channels >= 8) return {8, multiply256<kKernel, kStride>};
   return {};
 }
@@ -118,6 +178,13 @@ void multiplyF32DwconvLine(const F32DwconvLine& line) {
     level.multiply(line, std::min(c, line.channels - level.lanes));
 }
 
+void multiplyF32DwconvWindows(const F32DwconvWindows& windows) {
+  size_t first = 0;
+  if (windows.outputs == kF32DwconvWindows) return multiplyWindows<kF32DwconvWindows>(windows, 0);
+  for (; first + 2 <= windows.outputs; first += 2) multiplyWindows<2>(windows, first);
+  if (first < windows.outputs) multiplyWindows<1>(windows, first);
+}
+
 #else
 
 bool hasF32DwconvLine(size_t) {
@@ -125,6 +192,7 @@ bool hasF32DwconvLine(size_t) {
 }
 
 void multiplyF32DwconvLine(const F32DwconvLine&) {}
+void multiplyF32DwconvWindows(const F32DwconvWindows&) {}
 
 #endif
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise convolutions of float32 along a line of outputs. Weights stay in registers from output
-// to output.
+// Depthwise convolutions of float32 along a line of outputs. With windows of 3 x 3 and 5 x 5
+// weights stay in registers from output to output.
 #pragma once
 
 #include <cstddef>
@@ -34,5 +34,24 @@ bool hasF32DwconvLine(size_t channels);
 
 // Sums go column by column of the window, with fused steps, as XNNPACK's.
 void multiplyF32DwconvLine(const F32DwconvLine& line);
+
+// Neighbouring outputs of a line, by pointers to their inputs: for windows of any size and place.
+struct F32DwconvWindows {
+  size_t taps = 0, channels = 0;
+  const float* const* weights = nullptr;  // by tap: [channels]
+  // By tap and output: [channels], for kF32DwconvWindows outputs; those beyond `outputs` are not
+  // read.
+  const float* const* inputs = nullptr;
+  size_t outputs = 0;           // 1 to kF32DwconvWindows
+  const float* bias = nullptr;  // [channels]
+  float lowest = 0, highest = 0;
+  float* output = nullptr;  // [outputs][channels]
+};
+
+// The most outputs.
+inline constexpr size_t kF32DwconvWindows = 8;
+
+// Requires hasF32DwconvLine(windows.channels). Sums go tap by tap, with fused steps.
+void multiplyF32DwconvWindows(const F32DwconvWindows& windows);
 
 }  // namespace hearth::cpu
