@@ -148,18 +148,38 @@ HEARTH_INLINE inline size_t bestOfRow(const T* row, size_t size, Better better) 
   }
 }
 
+// The output, from any element on. Its type is known when it is written only, so that there is one
+// search for both.
+struct Indices {
+  void* data;
+  bool areWide;
+
+  Indices from(uint64_t element) const {
+    return {areWide ? static_cast<void*>(static_cast<int64_t*>(data) + element)
+                    : static_cast<int32_t*>(data) + element,
+            areWide};
+  }
+  void put(uint64_t element, size_t index) const {
+    if (areWide)
+      static_cast<int64_t*>(data)[element] = static_cast<int64_t>(index);
+    else
+      static_cast<int32_t*>(data)[element] = static_cast<int32_t>(index);
+  }
+};
+
 // Searches `size` rows for the best element of each of `count` columns; rows are `stride` apart.
 // Places are counted in narrow integers, so some rows are searched at a time.
-template <typename T, typename Index, typename Better>
+template <typename T, typename Better>
 HEARTH_INLINE inline void searchColumns(const T* source, size_t size, uint64_t stride, size_t count,
-                                        Index* target, Better better) {
+                                        const Indices& target, Better better) {
   using Place = PlaceOf<T>;
   constexpr size_t kMostColumns = 256;
   constexpr size_t kMostRows = sizeof(T) == 1 ? 255 : 65535;
   T best[kMostColumns];
   Place places[kMostColumns];  // among the rows at hand, from 1 on; 0 for an earlier one
+  uint32_t indices[kMostColumns];
   for (size_t j = 0; j < count; ++j) best[j] = source[j];
-  for (size_t j = 0; j < count; ++j) target[j] = 0;
+  for (size_t j = 0; j < count; ++j) indices[j] = 0;
   for (size_t first = 1; first < size; first += kMostRows) {
     const size_t rows = std::min(kMostRows, size - first);
     for (size_t j = 0; j < count; ++j) places[j] = 0;
@@ -173,30 +193,32 @@ HEARTH_INLINE inline void searchColumns(const T* source, size_t size, uint64_t s
       }
     }
     for (size_t j = 0; j < count; ++j)
-      target[j] = places[j] != 0 ? static_cast<Index>(first + places[j] - 1) : target[j];
+      indices[j] = places[j] != 0 ? static_cast<uint32_t>(first + places[j] - 1) : indices[j];
   }
+  for (size_t j = 0; j < count; ++j) target.put(j, indices[j]);
 }
 
-template <typename T, typename Index, typename Better>
-void search(const T* source, uint64_t outer, size_t size, uint64_t inner, Index* target,
+template <typename T, typename Better>
+void search(const T* source, uint64_t outer, size_t size, uint64_t inner, Indices target,
             Better better) {
   constexpr uint64_t kColumns = 256;
   base::onWidestVectors([=]() HEARTH_INLINE {
     if (inner == 1) {
       for (uint64_t o = 0; o < outer; ++o)
-        target[o] = static_cast<Index>(bestOfRow(source + o * size, size, better));
+        target.put(o, bestOfRow(source + o * size, size, better));
       return;
     }
     for (uint64_t o = 0; o < outer; ++o)
       for (uint64_t j = 0; j < inner; j += kColumns)
         searchColumns(source + o * size * inner + j, size, inner,
-                      static_cast<size_t>(std::min(kColumns, inner - j)), target + o * inner + j,
-                      better);
+                      static_cast<size_t>(std::min(kColumns, inner - j)),
+                      target.from(o * inner + j), better);
   });
 }
 
-template <typename Index>
-Status searchAs(OperationContext& context, size_t axis) {
+Status execute(OperationContext& context) {
+  HEARTH_ASSIGN(const size_t axis, parseAxis(context));
+  if (context.outputs[0].elementCount() == 0) return {};
   const Tensor& input = context.inputs[0];
   const OperationType type = context.operation->type;
   const bool wantsLargest = type == OperationType::kArgmax || type == OperationType::kArgmax64;
@@ -205,7 +227,10 @@ Status searchAs(OperationContext& context, size_t axis) {
   for (size_t i = 0; i < axis; ++i) outer *= input.dimensions[i];
   for (size_t i = axis + 1; i < input.rank(); ++i) inner *= input.dimensions[i];
   const size_t size = input.dimensions[axis];
-  Index* target = context.outputs[0].as<Index>();
+  const bool areWide = isWide(type);
+  const Indices target{areWide ? static_cast<void*>(context.outputs[0].as<int64_t>())
+                               : context.outputs[0].as<int32_t>(),
+                       areWide};
   return visitElementType(input.type(), [&]<typename T>(std::type_identity<T>) -> Status {
     const T* source = input.as<T>();
     threads::forRanges(
@@ -213,19 +238,12 @@ Status searchAs(OperationContext& context, size_t axis) {
         [&](uint64_t begin, uint64_t end) {
           const T* first = source + begin * size * inner;
           if (wantsLargest)
-            search(first, end - begin, size, inner, target + begin * inner, std::greater<T>());
+            search(first, end - begin, size, inner, target.from(begin * inner), std::greater<T>());
           else
-            search(first, end - begin, size, inner, target + begin * inner, std::less<T>());
+            search(first, end - begin, size, inner, target.from(begin * inner), std::less<T>());
         });
     return {};
   });
-}
-
-Status execute(OperationContext& context) {
-  HEARTH_ASSIGN(const size_t axis, parseAxis(context));
-  if (context.outputs[0].elementCount() == 0) return {};
-  return isWide(context.operation->type) ? searchAs<int64_t>(context, axis)
-                                         : searchAs<int32_t>(context, axis);
 }
 
 }  // namespace
