@@ -211,7 +211,11 @@ Result<memory::PoolRef> modelPool(memory::PoolRef file, std::string_view name) {
                 "The file is no container, so it has no part \"{}\"; leave the part out.", name);
   }
   HEARTH_ASSIGN(const Part part, chooseModel(*container, name));
-  if (file->fd() < 0) return memory::Pool::borrowed(file->data() + part.offset, part.size);
+  if (file->fd() < 0) {
+    memory::PoolRef bytes = memory::Pool::borrowed(file->data() + part.offset, part.size);
+    // Who reads the part keeps the whole.
+    return memory::PoolRef(bytes.get(), [bytes, file](const memory::Pool*) {});
+  }
   return memory::Pool::ofFile(file->fd(), file->offset() + part.offset, part.size,
                               memory::Mapping::Access::kReadOnly);
 }

@@ -37,7 +37,8 @@ Status checkOperators(const std::vector<AddedOperator>& added) {
 
 Interpreter::Interpreter(const TfLiteModel& model, const TfLiteInterpreterOptions& options,
                          bool hasOthers)
-    : file_(model.file),
+    : bytes_(model.bytes),
+      file_(model.file),
       reporter_(options.reporter),
       isCancellable_(options.isCancellable),
       fallsBack_(options.fallsBack),

@@ -16,12 +16,15 @@
 #include "frontends/delegate/delegate_options.h"
 #include "frontends/tflite/model_file.h"
 #include "frontends/tflite_c/declarations.h"
+#include "frontends/tflite_c/program_bytes.h"
 #include "frontends/tflite_c/program_resolver.h"
 #include "frontends/tflite_c/reporter.h"
 #include "frontends/tflite_c/subgraph_runner.h"
 #include "tflite_abi/operator.h"
 
 struct TfLiteModel {
+  // Before the file, so that they are let go of after it; null if the program has no part in them.
+  std::shared_ptr<const hearth::tflite_c::ProgramBytes> bytes;
   std::shared_ptr<const hearth::tflite::ModelFile> file;
 };
 
@@ -82,6 +85,7 @@ class Interpreter {
   Status withClaim(Body body);
   Status applyDelegate(TfLiteDelegate* delegate);
 
+  const std::shared_ptr<const ProgramBytes> bytes_;  // outlives all that reads them
   const std::shared_ptr<const tflite::ModelFile> file_;
   const Reporter reporter_;
   const bool isCancellable_;

@@ -2,10 +2,12 @@
 // The rules of TensorFlow Lite's C interface, for a program that opens the library.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -461,6 +463,39 @@ TEST(TfliteLibrary, TheWeightCacheOfXnnpackIsABundle) {
   EXPECT_TRUE(std::filesystem::exists(path));
   std::filesystem::remove(path);
   function<void(void*)>("TfLiteXNNPackDelegateDelete")(delegate);
+}
+
+// A program may free the bytes of a model once it has deleted what it made of them, although what
+// was packed is still written to the store then.
+TEST(TfliteLibrary, TheBytesOfAModelAreNotReadAfterItsEnd) {
+  const std::string store =
+      std::filesystem::temp_directory_path() / ("hearth-bytes-" + std::to_string(::getpid()));
+  ::setenv("HEARTH_STORE", store.c_str(), 1);
+  ::unsetenv("HEARTH_STORE_MODE");
+  const std::vector<uint8_t> bytes = heavyModel().write();
+  for (int round = 0; round < 20; ++round) {
+    std::filesystem::remove_all(store);
+    void* const memory =
+        ::mmap(nullptr, bytes.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    std::memcpy(memory, bytes.data(), bytes.size());
+    void* const model =
+        function<void*(const void*, size_t)>("TfLiteModelCreate")(memory, bytes.size());
+    void* const interpreter =
+        function<void*(void*, void*)>("TfLiteInterpreterCreate")(model, nullptr);
+    // Either may be the last one.
+    if (round % 2 == 0) function<void(void*)>("TfLiteModelDelete")(model);
+    EXPECT_EQ(function<int(void*)>("TfLiteInterpreterAllocateTensors")(interpreter), kOk);
+    EXPECT_EQ(function<int(void*)>("TfLiteInterpreterInvoke")(interpreter), kOk);
+    function<void(void*)>("TfLiteInterpreterDelete")(interpreter);
+    if (round % 2 != 0) function<void(void*)>("TfLiteModelDelete")(model);
+    ASSERT_EQ(::munmap(memory, bytes.size()), 0);
+  }
+  EXPECT_EQ(hearth_flush(0, nullptr), HEARTH_OK);
+  EXPECT_FALSE(std::filesystem::is_empty(store));
+  std::filesystem::remove_all(store);
+  ::setenv("HEARTH_STORE_MODE", "off", 1);
+  ::unsetenv("HEARTH_STORE");
 }
 
 struct NnapiOptions {

@@ -28,13 +28,16 @@ constexpr const char* kVersion = "2.17.1";
 // Programs know these sentences; what is wrong exactly is in the log.
 Result<TfLiteModel*> modelOf(PoolRef pool) {
   hearth::runtime::DeviceManager::warmUp();
+  auto bytes = pool->kind() == hearth::memory::PoolKind::kBorrowed
+                   ? std::make_shared<const hearth::tflite_c::ProgramBytes>(pool)
+                   : nullptr;
   auto file = ModelFile::fromPool(std::move(pool));
   if (!file && file.error().code() == ErrorCode::kBadData) {
     hearth::base::logInfo("{}", file.error().toString());
     return fail(ErrorCode::kBadData, "The model is not a valid Flatbuffer buffer");
   }
   if (!file) return std::unexpected(std::move(file.error()));
-  return new TfLiteModel{*std::move(file)};
+  return new TfLiteModel{std::move(bytes), *std::move(file)};
 }
 
 Result<TfLiteModel*> modelAt(const char* path) {
@@ -43,7 +46,7 @@ Result<TfLiteModel*> modelAt(const char* path) {
   if (!file && file.error().code() != ErrorCode::kBadData)
     return fail(file.error().code(), "Could not open '{}'. {}", path, file.error().toString());
   if (!file) return std::unexpected(std::move(file.error()));
-  return new TfLiteModel{*std::move(file)};
+  return new TfLiteModel{nullptr, *std::move(file)};
 }
 
 // The bytes stay where they are, as the interface promises; the reader needs them aligned.
