@@ -11,11 +11,14 @@ namespace {
 using graph::OperationType;
 using ops::FusedActivation;
 
-// The operation that alone reads a float32 operand; null if there is none, or several.
+// The operation that alone reads a float32 operand and makes another one; null if there is none, or
+// several.
 const graph::Operation* onlyReader(const PlanBuilder& builder, uint32_t operand) {
   const std::vector<uint32_t>& readers = builder.consumers(operand);
   if (builder.isGraphOutput(operand) || readers.size() != 1) return nullptr;
   const graph::Operation& reader = builder.operation(readers[0]);
+  // Those of a program may have none.
+  if (reader.outputs.size() != 1) return nullptr;
   const bool isFloat =
       builder.operand(operand).type == graph::OperandType::kTensorFloat32 &&
       builder.operand(reader.outputs[0]).type == graph::OperandType::kTensorFloat32;

@@ -40,6 +40,17 @@ void addSum(ModelBuilder* builder, uint32_t a, uint32_t b, uint32_t output,
   builder->operation(OperationType::kAdd, {a, b, builder->scalar(activation)}, {output});
 }
 
+// A convolution of an input and, if `hasSum`, the sum of both. Returns the result.
+uint32_t addResult(ModelBuilder* builder, bool hasSum) {
+  const uint32_t data = builder->input(kFloat, kShape);
+  const uint32_t result = builder->temporary(kFloat, kShape);
+  addConvolution(builder, data, kNone, result, 1);
+  if (!hasSum) return result;
+  const uint32_t sum = builder->temporary(kFloat, kShape);
+  addSum(builder, data, result, sum);
+  return sum;
+}
+
 void addPrelu(ModelBuilder* builder, uint32_t input, uint32_t output, const Dimensions& shape) {
   size_t count = 1;
   for (const uint32_t size : shape) count *= size;
@@ -168,11 +179,7 @@ TEST(EpilogueTest, ClampsOfConvolutionsAndSums) {
   for (const OperationType clamp : kClamps)
     for (const bool hasSum : {false, true}) {
       ModelBuilder builder;
-      const uint32_t data = builder.input(kFloat, kShape);
-      const uint32_t first = builder.temporary(kFloat, kShape);
-      const uint32_t sum = hasSum ? builder.temporary(kFloat, kShape) : first;
-      addConvolution(&builder, data, kNone, first, 1);
-      if (hasSum) addSum(&builder, data, first, sum);
+      const uint32_t sum = addResult(&builder, hasSum);
       builder.operation(clamp, {sum}, {builder.output(kFloat, kShape)});
       expectSums(builder, true, 1, "xnnpack");
     }
@@ -182,11 +189,7 @@ TEST(EpilogueTest, SlopesOfConvolutionsAndSums) {
   for (const Dimensions& shape : {Dimensions{kChannels}, Dimensions{1, 1, kChannels}})
     for (const bool hasSum : {false, true}) {
       ModelBuilder builder;
-      const uint32_t data = builder.input(kFloat, kShape);
-      const uint32_t first = builder.temporary(kFloat, kShape);
-      const uint32_t sum = hasSum ? builder.temporary(kFloat, kShape) : first;
-      addConvolution(&builder, data, kNone, first, 1);
-      if (hasSum) addSum(&builder, data, first, sum);
+      const uint32_t sum = addResult(&builder, hasSum);
       addPrelu(&builder, sum, builder.output(kFloat, kShape), shape);
       expectSums(builder, true, 1, "xnnpack");
     }
@@ -196,10 +199,8 @@ TEST(EpilogueTest, SlopesOfConvolutionsAndSums) {
 TEST(EpilogueTest, NotSlopesOfAnotherKind) {
   for (const Dimensions& shape : {Dimensions{1}, Dimensions{kSide, 1, kChannels}, kShape}) {
     ModelBuilder builder;
-    const uint32_t data = builder.input(kFloat, kShape);
-    const uint32_t first = builder.temporary(kFloat, kShape);
-    addConvolution(&builder, data, kNone, first, 1);
-    addPrelu(&builder, first, builder.output(kFloat, kShape), shape);
+    const uint32_t result = addResult(&builder, false);
+    addPrelu(&builder, result, builder.output(kFloat, kShape), shape);
     expectSums(builder, false, 1, "xnnpack");
   }
   ModelBuilder builder;
@@ -224,11 +225,7 @@ TEST(EpilogueTest, OneActivation) {
 
 TEST(EpilogueTest, NotWhereTheSumIsReadTwice) {
   ModelBuilder builder;
-  const uint32_t data = builder.input(kFloat, kShape);
-  const uint32_t first = builder.temporary(kFloat, kShape);
-  const uint32_t sum = builder.temporary(kFloat, kShape);
-  addConvolution(&builder, data, kNone, first, 1);
-  addSum(&builder, first, data, sum);
+  const uint32_t sum = addResult(&builder, true);
   builder.operation(OperationType::kAbs, {sum}, {builder.output(kFloat, kShape)});
   builder.operation(OperationType::kRelu, {sum}, {builder.output(kFloat, kShape)});
   expectSums(builder, false, 1, "xnnpack");
