@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/tflite/translators/operator_view.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -56,9 +55,7 @@ Status OperatorView::takeOutputType(size_t input) {
   HEARTH_ASSIGN(const uint32_t found, output(0));
   HEARTH_ASSIGN(const schema::Tensor* const like, builder_.tensor(inputTensor(input)));
   HEARTH_ASSIGN(const schema::Tensor* const tensor, builder_.tensor(outputTensor(0)));
-  if (tensor->type() == like->type()) return {};
-  const auto* const outputs = builder_.source().outputs();
-  if (outputs != nullptr && std::ranges::contains(*outputs, outputTensor(0))) return {};
+  if (tensor->type() == like->type() || builder_.isOutput(outputTensor(0))) return {};
   graph::Operand& result = builder_.operand(found);
   return setType(*tensor, like->type(), result.name, builder_.scaleLists(), &result);
 }

@@ -67,6 +67,13 @@ Status SubgraphBuilder::addInputs() {
   return {};
 }
 
+bool SubgraphBuilder::isOutput(int64_t tensor) {
+  const auto* const outputs = source().outputs();
+  if (scope_->outputs.empty() && outputs != nullptr)
+    scope_->outputs.insert(outputs->begin(), outputs->end());
+  return scope_->outputs.contains(tensor);
+}
+
 Status SubgraphBuilder::translateOperators() {
   const auto* operators = source().operators();
   const size_t count = operators == nullptr ? 0 : operators->size();

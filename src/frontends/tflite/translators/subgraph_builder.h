@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ class SubgraphBuilder : public OperandBuilder {
   ScaleLists& scaleLists() const { return model_.file().scaleLists(); }
   // The subgraph of the file that holds the operation being translated.
   const schema::SubGraph& source() const { return *scope_->source; }
+  // Whether the tensor is an output of that subgraph.
+  bool isOutput(int64_t tensor);
   size_t sourceIndex() const { return scope_->sourceIndex; }
 
   // kBadData when there is no tensor with this index.
@@ -91,6 +94,7 @@ class SubgraphBuilder : public OperandBuilder {
     size_t depth = 0;
     std::map<int64_t, std::string> resourceOfTensor = {};
     std::map<int64_t, int32_t> tableOfTensor = {};
+    std::set<int64_t> outputs = {};  // filled by isOutput()
   };
   // A value that lives on between runs: a variable tensor, or a resource, which has no tensor.
   struct Variable {
