@@ -59,9 +59,10 @@ class EndForecast {
   // The thread was off its processor while it spun.
   void interrupted(Clock::time_point now);
 
- private:
+  // Whether a thread may take a processor to spin on `now`, for longer than waking takes.
   bool mayTakeProcessor(Clock::time_point now);
 
+ private:
   const std::function<bool()> isIdle_;
   bool wasIdle_ = false;
   Clock::time_point lookAgain_{};

@@ -17,15 +17,17 @@ namespace {
 using std::chrono::microseconds;
 
 // What sleeping and being woken costs between two processors of a virtual machine. Spinning for
-// longer costs more than it can gain.
+// longer costs more than it can gain, but for an end that keeps its client waiting by it.
 constexpr microseconds kLongestSpin(50);
-// A wait that slept and took no longer than this would have ended while spinning: the waking is
-// part of it.
-constexpr microseconds kWorthSpinning(80);
+// A wait that slept, and took no longer than it may spin and this, would have ended while spinning:
+// the waking is part of it.
+constexpr microseconds kWaking(30);
 // Spinning for less finds nothing: a word takes a part of it from processor to processor.
 constexpr microseconds kShortestSpin(2);
-// The part of the time waited that may be spun when the end is announced.
+// The part of the time waited that may be spun when the end is announced, and of the time computed
+// before a request is waited for.
 constexpr int kAnnouncedPart = 10;
+constexpr int kComputedPart = 10;
 // Between two looks at the clock.
 constexpr int kPauses = 32;
 // A wait that is woken more often for nothing is not woken by a peer of good will.
@@ -118,18 +120,20 @@ Result<MailboxEnd::Arrival> MailboxEnd::await(Awaited awaited, base::Deadline de
       outcome = spinAtEnd(awaited, *plan, deadline, arrival.sequence);
       plan.reset();
     }
+    const Clock::duration longest = longestSpin(awaited, begin);
     const bool hasSpun = maySpin && !isPlanned && patience_ >= kShortestSpin;
     if (hasSpun) {
       ++spins_;
-      outcome = spin(awaited, begin + patience_, arrival.sequence);
+      outcome = spin(awaited, begin + std::min(patience_, longest), arrival.sequence);
     }
     const bool hasSlept = outcome == Outcome::kNone;
     if (hasSlept) outcome = sleep(awaited, begin, plan, deadline, arrival.sequence);
-    if (!isPlanned) learn(hasSpun, hasSlept, Clock::now() - begin);
+    if (!isPlanned) learn(hasSpun, hasSlept, Clock::now() - begin, longest);
     if (awaited.isEqual && outcome == Outcome::kArrived) forecast_.add(begin, rungSince(begin));
   }
   switch (outcome) {
     case Outcome::kArrived:
+      arrivedAt_ = Clock::now();
       break;
     case Outcome::kClosed:
       return fail(ErrorCode::kDeadObject, "The mailbox is closed.");
@@ -161,6 +165,13 @@ MailboxEnd::Outcome MailboxEnd::look(Awaited awaited, uint32_t& sequence) const 
   if (isClosed_.load()) return Outcome::kClosed;
   if (peer_.hasLeft.load(std::memory_order_relaxed) != 0) return Outcome::kLeft;
   return awaited.matches(sequence) ? Outcome::kArrived : Outcome::kNone;
+}
+
+MailboxEnd::Clock::duration MailboxEnd::longestSpin(Awaited awaited, Clock::time_point now) {
+  if (awaited.isEqual || arrivedAt_ == Clock::time_point()) return kLongestSpin;
+  const Clock::duration part = (now - arrivedAt_) / kComputedPart;
+  if (part <= kLongestSpin || !forecast_.mayTakeProcessor(now)) return kLongestSpin;
+  return std::min<Clock::duration>(part, kMostAfterComputation);
 }
 
 MailboxEnd::Outcome MailboxEnd::spin(Awaited awaited, Clock::time_point end, uint32_t& sequence) {
@@ -262,14 +273,15 @@ bool MailboxEnd::isPeerElsewhere() const {
   return other != 0 && other != numberOfProcessor();
 }
 
-void MailboxEnd::learn(bool hasSpun, bool hasSlept, Clock::duration waited) {
-  if (waited > kWorthSpinning) {
+void MailboxEnd::learn(bool hasSpun, bool hasSlept, Clock::duration waited,
+                       Clock::duration longest) {
+  if (waited > longest + kWaking) {
     if (hasSpun) patience_ /= 2;
   } else if (hasSlept) {
-    patience_ = kLongestSpin;
+    patience_ = longest;
   } else {
     // Twice what it took is enough for most of the next waits.
-    patience_ = std::clamp<Clock::duration>(2 * waited, patience_ * 7 / 8, kLongestSpin);
+    patience_ = std::min(std::max<Clock::duration>(2 * waited, patience_ * 7 / 8), longest);
     patience_ = std::max<Clock::duration>(patience_, 2 * kShortestSpin);
   }
 }

@@ -24,9 +24,13 @@ using PeerCheck = std::function<bool()>;
 // A wait spins while that pays and then sleeps on a futex. It pays when the other end runs on
 // another processor and mostly answers within the time that sleeping and waking take. Which
 // processor that is says the other end, and how long it takes shows: an end that lies makes the
-// other one spin for a few microseconds of each of its own requests. A thread that waits looks
-// around from time to time, since a peer can steal a wake-up: it may write to the word that is
-// waited for, or move the waiting thread to another futex.
+// other one spin for a few microseconds of each of its own requests, or a tenth of its computation.
+// A thread that waits looks around from time to time, since a peer can steal a wake-up: it may
+// write to the word that is waited for, or move the waiting thread to another futex.
+//
+// An end that has answered after a long computation may spin for the next request for a tenth of
+// that time: a client that slept takes long to wake and to ask again, and would have to wake this
+// end, too.
 //
 // Where the other end says when it answered, a thread that waits for a certain answer learns how
 // long that takes, and is awake when the next one comes (EndForecast).
@@ -44,6 +48,9 @@ class MailboxEnd {
 
   // How long a wait spins at most since its end was announced.
   static constexpr std::chrono::microseconds kMostAnnounced{150};
+
+  // How long a wait for a request spins at most after a long computation.
+  static constexpr std::chrono::microseconds kMostAfterComputation{150};
 
   // The sequence numbers that end a wait: a certain one, or any but a certain one.
   struct Awaited {
@@ -96,6 +103,8 @@ class MailboxEnd {
 
   // What can be told without waiting; sets `sequence` to the other end's.
   Outcome look(Awaited awaited, uint32_t& sequence) const;
+  // How long a wait that begins `now` may spin at its beginning.
+  Clock::duration longestSpin(Awaited awaited, Clock::time_point now);
   Outcome spin(Awaited awaited, Clock::time_point end, uint32_t& sequence);
   // Spins as planned.
   Outcome spinAtEnd(Awaited awaited, const EndForecast::Plan& plan, base::Deadline deadline,
@@ -106,15 +115,17 @@ class MailboxEnd {
   // When the other end rang, if it was after `begin`.
   std::optional<Clock::time_point> rungSince(Clock::time_point begin) const;
   bool isAnnounced(Awaited awaited) const;
-  void learn(bool hasSpun, bool hasSlept, Clock::duration waited);
+  // A wait is over that could have spun for `longest`.
+  void learn(bool hasSpun, bool hasSlept, Clock::duration waited, Clock::duration longest);
 
   MailboxSide& own_;
   MailboxSide& peer_;
   const PeerCheck isPeerAlive_;
   const Naps naps_;
   std::atomic<bool> isClosed_ = false;
-  Clock::duration patience_;  // how long the next wait spins
-  EndForecast forecast_;      // of waits for a certain number
+  Clock::duration patience_;       // how long the next wait spins, unless it may not for so long
+  Clock::time_point arrivedAt_{};  // the end of the last wait
+  EndForecast forecast_;           // of waits for a certain number
   uint64_t spins_ = 0;
   uint64_t sleeps_ = 0;
   uint64_t announced_ = 0;

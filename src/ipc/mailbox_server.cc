@@ -7,9 +7,9 @@
 
 namespace hearth::ipc {
 
-MailboxServer::MailboxServer(MailboxPage page, PeerCheck isClientAlive)
+MailboxServer::MailboxServer(MailboxPage page, PeerCheck isClientAlive, EndForecast forecast)
     : page_(std::move(page)),
-      end_(page_.server(), page_.client(), std::move(isClientAlive), kNaps) {}
+      end_(page_.server(), page_.client(), std::move(isClientAlive), kNaps, std::move(forecast)) {}
 
 MailboxServer::~MailboxServer() {
   close();

@@ -21,7 +21,8 @@ class MailboxServer {
                                           std::chrono::milliseconds(1000)};
 
   // `page` is used for one client only.
-  explicit MailboxServer(MailboxPage page, PeerCheck isClientAlive = {});
+  explicit MailboxServer(MailboxPage page, PeerCheck isClientAlive = {},
+                         EndForecast forecast = EndForecast());
   // Closes it.
   ~MailboxServer();
   MailboxServer(const MailboxServer&) = delete;
