@@ -7,6 +7,7 @@
 #include "ops/broadcast.h"
 #include "ops/broadcast_rows.h"
 #include "ops/prepare.h"
+#include "ops/quantization.h"
 #include "ops/real_values.h"
 #include "ops/registry.h"
 #include "ops/validation.h"
@@ -40,6 +41,21 @@ void compareStored(const OperationContext& context) {
   compareAll<Compare>(context, context.inputs[0].as<T>(), context.inputs[1].as<T>());
 }
 
+// As real numbers, which are made where they are compared: copies of whole tensors would be four
+// times as large as these.
+template <typename Compare, typename T>
+void compareDequantized(const OperationContext& context) {
+  const Tensor& a = context.inputs[0];
+  const Tensor& b = context.inputs[1];
+  mapBroadcast(context, context.outputs[0].dimensions, a.as<T>(), b.as<T>(),
+               context.outputs[0].as<uint8_t>(),
+               [scaleA = stepOf(*a.operand), zeroA = a.operand->zeroPoint,
+                scaleB = stepOf(*b.operand), zeroB = b.operand->zeroPoint](T x, T y) {
+                 return static_cast<uint8_t>(Compare()(scaleA * static_cast<float>(x - zeroA),
+                                                       scaleB * static_cast<float>(y - zeroB)));
+               });
+}
+
 template <typename Compare>
 Status execute(OperationContext& context) {
   const Tensor& a = context.inputs[0];
@@ -51,11 +67,13 @@ Status execute(OperationContext& context) {
   } else if (a.type() == OperandType::kTensorInt64 || a.type() == OperandType::kTensorString) {
     // Equal strings have one handle.
     compareStored<Compare, int64_t>(context);
-  } else if (a.type() == OperandType::kTensorBool8 ||
-             (a.type() == OperandType::kTensorQuant8Asymm && isSame)) {
+  } else if (a.type() == OperandType::kTensorBool8) {
     compareStored<Compare, uint8_t>(context);
-  } else if (a.type() == OperandType::kTensorQuant8AsymmSigned && isSame) {
-    compareStored<Compare, int8_t>(context);
+  } else if (a.type() == OperandType::kTensorQuant8Asymm) {
+    isSame ? compareStored<Compare, uint8_t>(context)
+           : compareDequantized<Compare, uint8_t>(context);
+  } else if (a.type() == OperandType::kTensorQuant8AsymmSigned) {
+    isSame ? compareStored<Compare, int8_t>(context) : compareDequantized<Compare, int8_t>(context);
   } else {
     compareAll<Compare>(context, RealInput(a).data(), RealInput(b).data());
   }

@@ -187,6 +187,35 @@ TEST(ComparisonTest, DifferentScales) {
               ElementsAre(1, 0));
 }
 
+TEST(ComparisonTest, EveryPairOfBytesWithDifferentScales) {
+  const auto check = []<typename T>(OperandType type, T lowest) {
+    std::vector<T> a, b;
+    for (int i = 0; i < 256; ++i) {
+      for (int j = 0; j < 256; ++j) {
+        a.push_back(static_cast<T>(lowest + i));
+        b.push_back(static_cast<T>(lowest + j));
+      }
+    }
+    const graph::Operand left = OperationBuilder::tensor(type, {256, 256}, 0.3f, lowest + 7);
+    const graph::Operand right = OperationBuilder::tensor(type, {256, 256}, 0.1f, lowest + 200);
+    const auto run = [&](OperationType operation) {
+      return compare(operation, left, a, right, b);
+    };
+    const std::vector<uint8_t> less = run(OperationType::kLess);
+    const std::vector<uint8_t> lessEqual = run(OperationType::kLessEqual);
+    const std::vector<uint8_t> equal = run(OperationType::kEqual);
+    for (size_t i = 0; i < a.size(); ++i) {
+      const float x = 0.3f * static_cast<float>(a[i] - lowest - 7);
+      const float y = 0.1f * static_cast<float>(b[i] - lowest - 200);
+      ASSERT_EQ(less[i], x < y) << i;
+      ASSERT_EQ(lessEqual[i], x <= y) << i;
+      ASSERT_EQ(equal[i], x == y) << i;
+    }
+  };
+  check.operator()<uint8_t>(kUint8, 0);
+  check.operator()<int8_t>(OperandType::kTensorQuant8AsymmSigned, -128);
+}
+
 TEST(ComparisonTest, NanIsUnequalToItself) {
   const graph::Operand operand = OperationBuilder::tensor(OperandType::kTensorFloat32, {1});
   const std::vector<float> nan = {NAN};
