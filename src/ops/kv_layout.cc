@@ -106,8 +106,9 @@ class Exchanger {
       return std::nullopt;
     const auto [operation, position] = uses_[cache].front();
     const Operation& update = main_.operations[operation];
+    constexpr size_t kUpdateInputs = 3;  // rows have a fourth
     if (!isValid(update, OperationType::kDynamicUpdateSlice) || position != 0 ||
-        update.outputs != std::vector<uint32_t>{grown})
+        update.inputs.size() != kUpdateInputs || update.outputs != std::vector<uint32_t>{grown})
       return std::nullopt;
     const Dimensions& part = main_.operands[update.inputs[1]].dimensions;
     const Dimensions& begin = main_.operands[update.inputs[2]].dimensions;

@@ -12,6 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::FloatNear;
+using testing::IsEmpty;
 using testing::Pointwise;
 
 graph::Operand booleans(Dimensions dimensions) {
@@ -105,6 +106,28 @@ TEST(DynamicUpdateSliceTest, MovesTheUpdateInside) {
       .input({1}, std::vector<int32_t>{0})
       .output();
   EXPECT_FALSE(large.run());
+}
+
+TEST(DynamicUpdateSliceTest, ARowOutsideIsAnError) {
+  const auto update = [](Dimensions shape, std::vector<int32_t> begin, bool isRow = true) {
+    uint64_t count = 1;
+    for (const uint32_t dimension : shape) count *= dimension;
+    OperationBuilder builder(OperationType::kDynamicUpdateSlice);
+    builder.input({2, 3}, std::vector<float>(6))
+        .input(std::move(shape), counting(count, 1))
+        .input({2}, std::move(begin))
+        .scalar(isRow)
+        .output();
+    return builder.run() ? builder.result<float>() : std::vector<float>();
+  };
+  EXPECT_THAT(update({1, 3}, {0, 0}), ElementsAre(1, 2, 3, 0, 0, 0));
+  EXPECT_THAT(update({1, 3}, {1, 0}), ElementsAre(0, 0, 0, 1, 2, 3));
+  for (const int32_t outside : {-1 << 31, -1, 2, 0x7fffffff})
+    EXPECT_THAT(update({1, 3}, {outside, 0}), IsEmpty()) << outside;
+  EXPECT_THAT(update({1, 3}, {0, 1}), IsEmpty());
+  EXPECT_THAT(update({1, 2}, {0, 0}), IsEmpty());
+  EXPECT_THAT(update({2, 3}, {0, 0}), IsEmpty());
+  EXPECT_THAT(update({1, 3}, {5, 0}, false), ElementsAre(0, 0, 0, 1, 2, 3));
 }
 
 TEST(GatherNdTest, SlicesAndElements) {

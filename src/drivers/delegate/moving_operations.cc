@@ -244,6 +244,11 @@ Status writeTopk(OperationWriter& writer) {
 }
 
 Status writeDynamicUpdateSlice(OperationWriter& writer) {
+  HEARTH_ASSIGN(const bool isRow, writer.scalar<bool>(3, false));
+  if (isRow)
+    return fail(ErrorCode::kUnsupported,
+                "TensorFlow Lite's {} does not check the number of the row that it writes.",
+                writer.context().describe());
   HEARTH_ASSIGN(const Ends ends, endsOf(writer));
   HEARTH_ASSIGN(const int32_t update, writer.input(1));
   HEARTH_ASSIGN(const int32_t begin, writer.input(2));

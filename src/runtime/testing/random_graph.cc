@@ -573,15 +573,18 @@ class Generator : LayerMaker {
     const auto input = pick([](uint32_t) { return true; });
     if (!input) return;
     Dimensions dimensions = shape(*input);
+    const bool isRow = !dimensions.empty() && chance(30);
     std::vector<int32_t> begin;
     for (uint32_t& dimension : dimensions) {
-      const uint32_t size = number(1, dimension);
+      const uint32_t size = !isRow ? number(1, dimension) : begin.empty() ? 1 : dimension;
       begin.push_back(static_cast<int32_t>(number(0, dimension - size)));
       dimension = size;
     }
     const uint32_t update =
         addConstant(formOf(*input), dimensions, randomContent(type(*input), countOf(dimensions)));
-    addResult(OperationType::kDynamicUpdateSlice, {*input, update, ints(begin)}, formOf(*input),
+    std::vector<uint32_t> inputs = {*input, update, ints(begin)};
+    if (isRow) inputs.push_back(scalar(true));
+    addResult(OperationType::kDynamicUpdateSlice, std::move(inputs), formOf(*input),
               {values_[*input].error, true});
   }
 };

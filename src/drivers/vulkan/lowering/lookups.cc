@@ -145,6 +145,11 @@ Status lowerDynamicUpdateSlice(LoweringContext& context) {
   const ops::Tensor& begins = context.input(2);
   const size_t bytes = graph::elementSize(*data.operand);
   const size_t rank = data.rank();
+  HEARTH_ASSIGN(const bool isRow, context.operation().scalar<bool>(3, false));
+  if (isRow)
+    return fail(ErrorCode::kUnsupported,
+                "{} writes a row, whose number the GPU driver does not check.",
+                context.operation().describe());
   if (rank > kMostDimensions)
     return fail(ErrorCode::kUnsupported, "{} has {} dimensions, the GPU driver takes {}.",
                 context.operation().describe(), rank, kMostDimensions);
