@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "frontends/tflite/translators/row_updates.h"
 #include "frontends/tflite/translators/subgraph_builder.h"
 #include "graph/validated_model.h"
 
@@ -41,6 +42,7 @@ Result<std::shared_ptr<const graph::Model>> ModelBuilder::build(size_t subgraph,
     if (!result) return std::unexpected(std::move(result.error()));
     model_->subgraphs.push_back(std::move(*result));
   }
+  writeRowUpdates(*this, model_.get());
   HEARTH_TRY(graph::sortIntoRunOrder(model_.get()));
   return graph::ValidatedModel::of(std::move(*model_));
 }
