@@ -28,7 +28,9 @@ class CopyKernel final : public Kernel {
     for (size_t i = 0; i < copies_.size(); ++i) {
       const BlockCopy& copy = copies_[i];
       const Pointers& at = pointers_[i];
-      if (copy.bytes == 0) continue;
+      const bool isInPlace = at.source == at.destination &&
+                             (copy.rows == 1 || copy.sourceStride == copy.destinationStride);
+      if (copy.bytes == 0 || isInPlace) continue;
       threads::forRanges(
           pool, copy.rows, threads::grainOf(copy.bytes), [&](uint64_t begin, uint64_t end) {
             ops::copyPieces(copy.bytes, end - begin, at.source + begin * copy.sourceStride,

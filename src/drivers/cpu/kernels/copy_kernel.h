@@ -18,7 +18,7 @@ struct BlockCopy {
   uint64_t rows = 1, bytes = 0;
 };
 
-// Makes a kernel that runs all copies. Destinations must not overlap sources.
+// Makes a kernel that runs all copies. Destinations must not overlap sources, or be the same bytes.
 Result<std::unique_ptr<Kernel>> makeCopyKernel(std::vector<BlockCopy> copies);
 
 }  // namespace hearth::cpu

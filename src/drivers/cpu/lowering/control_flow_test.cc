@@ -263,6 +263,56 @@ TEST(ControlFlowTest, StatesMayTakeEachOthersPlaces) {
                    bytesOf(randomFloats(kWidth, 6)), bytesOf(randomFloats(kWidth, 7))});
 }
 
+// rows[counter] = tanh(row of counter), while a counter is below `steps`; of four rows.
+graph::Model rowLoop(int32_t steps) {
+  constexpr uint32_t kRows = 4;
+  ModelBuilder builder;
+  const uint32_t condition = builder.beginSubgraph();
+  uint32_t counter = builder.input(kInt, {1});
+  builder.input(kFloat, {kRows, kWidth});
+  builder.input(kFloat, {kRows, kWidth});
+  builder.operation(OperationType::kLess, {counter, builder.constant<int32_t>(kInt, {1}, {steps})},
+                    {builder.output(kBool, {1})});
+  const uint32_t body = builder.beginSubgraph();
+  counter = builder.input(kInt, {1});
+  uint32_t rows = builder.input(kFloat, {kRows, kWidth});
+  uint32_t from = builder.input(kFloat, {kRows, kWidth});
+  const uint32_t none = builder.scalar(0);
+  const uint32_t given = builder.temporary(kFloat, {1, kWidth});
+  builder.operation(OperationType::kGather, {from, none, counter}, {given});
+  const uint32_t row = builder.temporary(kFloat, {1, kWidth});
+  builder.operation(OperationType::kTanh, {given}, {row});
+  const uint32_t begin = builder.temporary(kInt, {2});
+  builder.operation(OperationType::kConcatenation,
+                    {counter, builder.constant<int32_t>(kInt, {1}, {0}), none}, {begin});
+  builder.operation(OperationType::kAdd, {counter, builder.constant<int32_t>(kInt, {1}, {1}), none},
+                    {builder.output(kInt, {1})});
+  builder.operation(OperationType::kDynamicUpdateSlice, {rows, row, begin, builder.scalar(true)},
+                    {builder.output(kFloat, {kRows, kWidth})});
+  builder.operation(OperationType::kReshape,
+                    {from, builder.constant<int32_t>(kInt, {2}, {kRows, kWidth})},
+                    {builder.output(kFloat, {kRows, kWidth})});
+  builder.returnToMain();
+  counter = builder.input(kInt, {1});
+  rows = builder.input(kFloat, {kRows, kWidth});
+  from = builder.input(kFloat, {kRows, kWidth});
+  builder.operation(
+      OperationType::kWhile,
+      {builder.subgraphOperand(condition), builder.subgraphOperand(body), counter, rows, from},
+      {builder.output(kInt, {1}), builder.output(kFloat, {kRows, kWidth})});
+  return builder.model();
+}
+
+// The layers of Keras that give all steps: each step writes its row of a state of the loop, and
+// hands the inputs on.
+TEST(ControlFlowTest, RowsOfAState) {
+  const Bytes rows = bytesOf(randomFloats(4 * kWidth, 11));
+  const Bytes from = bytesOf(randomFloats(4 * kWidth, 12));
+  for (const int32_t steps : {0, 1, 2, 4})
+    for (const int32_t first : {0, 1})
+      expectPlanned(rowLoop(steps), {bytesOf(std::vector<int32_t>{first}), rows, from});
+}
+
 // while (counter < 4) { if (counter < 2) x = x + 1 else x = x * x; ++counter }
 TEST(ControlFlowTest, BranchesInLoops) {
   ModelBuilder builder;

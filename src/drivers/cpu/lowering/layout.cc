@@ -73,7 +73,10 @@ void addReshape(PlanBuilder* builder, uint32_t input, uint32_t output) {
   copy.source = builder->read(input);
   copy.destination = builder->write(output);
   copy.bytes = tensorBytes(builder->tensor(output));
-  builder->add("own", {copy.source}, {copy.destination}).create = [copy] {
+  Node& node = builder->add("own", {copy.source}, {copy.destination});
+  // What a loop hands on from round to round stays where it is.
+  node.inPlaceInputs = {0};
+  node.create = [copy] {
     return makeCopyKernel({copy});
   };
 }
