@@ -223,6 +223,26 @@ TEST(EpilogueTest, OneActivation) {
   expectSums(builder, false, 1, "xnnpack");
 }
 
+// What alone reads the result of a convolution may have no output.
+TEST(EpilogueTest, NotOfAnOperationWithoutOutputs) {
+  ModelBuilder builder;
+  const uint32_t branch = builder.beginSubgraph();
+  builder.operation(OperationType::kRelu, {builder.input(kFloat, kShape)},
+                    {builder.temporary(kFloat, kShape)});
+  builder.returnToMain();
+  const uint32_t condition = builder.input(OperandType::kTensorBool8, {1});
+  const uint32_t data = builder.input(kFloat, kShape);
+  const uint32_t result = builder.temporary(kFloat, kShape);
+  addConvolution(&builder, data, kNone, result, 1);
+  builder.operation(
+      OperationType::kIf,
+      {condition, builder.subgraphOperand(branch), builder.subgraphOperand(branch), result}, {});
+  builder.operation(OperationType::kAbs, {data}, {builder.output(kFloat, kShape)});
+  const auto both = runBoth(builder.model(), {Bytes{1}, bytesOf(randomFloats(kCount, 1))});
+  ASSERT_TRUE(both) << both.error().toString();
+  EXPECT_EQ(both->made, both->expected);
+}
+
 TEST(EpilogueTest, NotWhereTheSumIsReadTwice) {
   ModelBuilder builder;
   const uint32_t sum = addResult(&builder, true);
