@@ -20,13 +20,23 @@ namespace {
 
 using graph::OperandType;
 
-// What reads the packed weights, and by what the sums become outputs. The vectors are as long as
-// the product's panels are wide.
+// Fewer outputs would leave most of a panel empty.
+constexpr size_t kLeastColumnsOfGroup = 4;
+
+// What reads the packed weights, and by what the sums become outputs. Weights lie group by group.
+// The vectors are as long as the panels of all groups are wide.
 struct Qs16Layer {
   Convolution geometry;
-  Qs16Gemm product;
+  Qs16Gemm product;  // of one group
   std::vector<double> bias, factors;
   ValueId source = 0, destination = 0;
+
+  size_t groupBytes() const { return product.panels() * product.panelBytes(); }
+  size_t paddedColumns() const { return product.panels() * kQs16Columns; }
+  // Where an output of all groups has its number in the vectors.
+  size_t padded(size_t output) const {
+    return output / product.columns * paddedColumns() + output % product.columns;
+  }
 };
 
 // Each task gathers the windows of some rows in memory of its own.
@@ -53,7 +63,8 @@ class Qs16LayerKernel final : public Kernel {
   explicit Qs16LayerKernel(Qs16Layer layer)
       : layer_(std::move(layer)),
         windows_(layer_.geometry, sizeof(int16_t), 0),
-        isDirect_(layer_.geometry.isOverPixels() && layer_.product.inputs % 2 == 0) {
+        isDirect_(layer_.geometry.isOverPixels() && layer_.geometry.groups == 1 &&
+                  layer_.product.inputs % 2 == 0) {
     layer_.product.bias = layer_.bias.data();
     layer_.product.factors = layer_.factors.data();
   }
@@ -71,22 +82,41 @@ class Qs16LayerKernel final : public Kernel {
   }
 
   Status run(threads::ThreadPool* pool) override {
-    const Qs16Gemm& product = layer_.product;
+    const size_t panels = layer_.product.panels();
     tasks_.run(
-        pool, product.panels(), workspace_,
+        pool, layer_.geometry.groups * panels, workspace_,
         [&](size_t first, size_t last, size_t firstPanel, size_t lastPanel, uint8_t* scratch) {
-          const int16_t* from = source_ + first * product.inputs;
-          if (!isDirect_) {
-            windows_.gather(reinterpret_cast<const uint8_t*>(source_), first, last, scratch);
-            from = reinterpret_cast<const int16_t*>(scratch);
+          while (firstPanel < lastPanel) {
+            const size_t group = firstPanel / panels;
+            const size_t end = std::min(lastPanel, (group + 1) * panels);
+            multiply(group, first, last, firstPanel - group * panels, end - group * panels,
+                     scratch);
+            firstPanel = end;
           }
-          multiplyQs16(product, from, last - first, firstPanel, lastPanel,
-                       destination_ + first * product.outputStride);
         });
     return {};
   }
 
  private:
+  // Multiplies rows by panels of a group.
+  void multiply(size_t group, size_t first, size_t last, size_t firstPanel, size_t lastPanel,
+                uint8_t* scratch) const {
+    Qs16Gemm product = layer_.product;
+    product.packed += group * layer_.groupBytes();
+    product.bias += group * layer_.paddedColumns();
+    product.factors += group * layer_.paddedColumns();
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(source_);
+    const auto* from = reinterpret_cast<const int16_t*>(scratch);
+    if (isDirect_)
+      from = source_ + first * product.inputs;
+    else if (layer_.geometry.groups == 1)
+      windows_.gather(bytes, first, last, scratch);
+    else
+      windows_.gatherGroup(group, bytes, first, last, scratch);
+    multiplyQs16(product, from, last - first, firstPanel, lastPanel,
+                 destination_ + first * product.outputStride + group * product.columns);
+  }
+
   Qs16Layer layer_;
   const Im2col windows_;
   const bool isDirect_;
@@ -105,10 +135,14 @@ struct Creation : LayerPacking {
 Result<std::unique_ptr<Kernel>> makeKernel(const Creation& c) {
   Qs16Layer layer = c.layer;
   const Qs16Gemm& product = layer.product;
-  HEARTH_ASSIGN(
-      layer.product.packed,
-      c.weights->pack(c.place, c.kind, c.packed.get(), product.panels() * product.panelBytes(),
-                      [&](uint8_t* bytes) { packQs16(product, c.filter, bytes); }));
+  HEARTH_ASSIGN(layer.product.packed,
+                c.weights->pack(c.place, c.kind, c.packed.get(),
+                                layer.geometry.groups * layer.groupBytes(), [&](uint8_t* bytes) {
+                                  for (size_t group = 0; group < layer.geometry.groups; ++group)
+                                    packQs16(product,
+                                             c.filter + group * product.columns * product.inputs,
+                                             bytes + group * layer.groupBytes());
+                                }));
   return std::make_unique<Qs16LayerKernel>(std::move(layer));
 }
 
@@ -125,13 +159,14 @@ bool isSymmetric(const graph::Operand& filter, size_t columns) {
   }
 }
 
-// What the sums of each column are multiplied by; 0 behind the last one.
+// What the sums of each of `outputs` outputs are multiplied by; 0 behind the last one of a group.
 std::vector<double> factorsOf(const graph::Operand& input, const graph::Operand& filter,
-                              const graph::Operand& output, const Qs16Gemm& product) {
-  std::vector<double> factors(product.panels() * kQs16Columns);
+                              const graph::Operand& output, const Qs16Layer& layer,
+                              size_t outputs) {
+  std::vector<double> factors(layer.geometry.groups * layer.paddedColumns());
   const double ratio = static_cast<double>(input.scale) / output.scale;
-  for (size_t i = 0; i < product.columns; ++i)
-    factors[i] =
+  for (size_t i = 0; i < outputs; ++i)
+    factors[layer.padded(i)] =
         ratio * (filter.perChannel.scales.empty() ? filter.scale : filter.perChannel.scales[i]);
   return factors;
 }
@@ -149,19 +184,23 @@ Result<bool> addQs16Layer(PlanBuilder* builder, const Convolution& convolution, 
   if (input.type != OperandType::kTensorQuant16Symm ||
       output.type != OperandType::kTensorQuant16Symm)
     return builder->decline("its output has another type than its input");
-  if (g.isDepthwise || g.groups != 1)
-    return builder->decline("16-bit activations have no faster grouped convolution");
+  if (g.isDepthwise || (g.groups != 1 && g.groupOutputChannels < kLeastColumnsOfGroup))
+    return builder->decline(
+        "16-bit activations have no faster convolution in groups of so few outputs");
   if (!filter.isConstant() || (g.bias != UINT32_MAX && !builder->operand(g.bias).isConstant()))
     return builder->decline(kComputedWeights);
-  if (!isSymmetric(filter, g.groupOutputChannels))
+  const size_t outputs = g.groups * g.groupOutputChannels;
+  if (!isSymmetric(filter, outputs))
     return builder->decline("its weights are not 8-bit numbers with a scale for each output");
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
   Creation c;
   c.kind = kind;
+  c.layer.geometry = g;
   Qs16Gemm& product = c.layer.product;
   product.inputs = inputs;
-  product.columns = product.outputStride = g.groupOutputChannels;
-  c.layer.factors = factorsOf(input, filter, output, product);
+  product.columns = g.groupOutputChannels;
+  product.outputStride = outputs;
+  c.layer.factors = factorsOf(input, filter, output, c.layer, outputs);
   if (!std::ranges::all_of(c.layer.factors, [](double factor) { return std::isfinite(factor); }))
     return builder->decline("a ratio of its scales is infinite");
   const ops::QuantizedRange range = ops::quantizedActivationRange(g.activation, output);
@@ -173,16 +212,16 @@ Result<bool> addQs16Layer(PlanBuilder* builder, const Convolution& convolution, 
   if (g.bias != UINT32_MAX) {
     HEARTH_ASSIGN(const uint8_t* const bias, builder->constants().biasData(g.bias, c.place));
     const bool isWide = builder->operand(g.bias).type == OperandType::kTensorInt64;
-    for (size_t i = 0; i < product.columns; ++i)
-      c.layer.bias[i] = isWide ? static_cast<double>(reinterpret_cast<const int64_t*>(bias)[i])
-                               : reinterpret_cast<const int32_t*>(bias)[i];
+    for (size_t i = 0; i < outputs; ++i)
+      c.layer.bias[c.layer.padded(i)] =
+          isWide ? static_cast<double>(reinterpret_cast<const int64_t*>(bias)[i])
+                 : reinterpret_cast<const int32_t*>(bias)[i];
   }
   const uint32_t operands[] = {g.input, g.filter, g.bias, g.output};
   // The first number tells this packing from those of other kernels.
-  const uint64_t numbers[] = {kQs16Columns * sizeof(int16_t), inputs, product.columns};
+  const uint64_t numbers[] = {kQs16Columns * sizeof(int16_t), inputs, product.columns, g.groups};
   c.packed = builder->packingSource(operands, numbers);
   c.weights = builder->weights();
-  c.layer.geometry = g;
   c.layer.source = builder->read(g.input);
   c.layer.destination = builder->write(g.output);
   Node& node = builder->add("own", {c.layer.source}, {c.layer.destination});

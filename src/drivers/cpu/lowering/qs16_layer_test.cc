@@ -18,6 +18,7 @@ struct Case {
   OperandType weights = kPerChannel;
   OperandType bias = OperandType::kTensorInt64;
   bool isExtreme = false;  // all numbers are the least of their types
+  uint32_t groups = 1;
 };
 
 // Random activations.
@@ -56,16 +57,18 @@ TEST_P(Qs16ConvolutionTest, EqualsTheReference) {
   const Case& c = GetParam();
   ModelBuilder builder;
   const uint32_t input = builder.input(kInt16, c.input, 1e-4f);
-  const Dimensions shape = {c.outputs, c.kernel, c.kernel, c.input[3]};
+  const Dimensions shape = {c.outputs, c.kernel, c.kernel, c.input[3] / c.groups};
   const uint32_t filter = addFilter(&builder, c, shape);
   const uint32_t bias = addBias(&builder, c);
   const auto sizeOf = [&](uint32_t size) {
     return (size + c.stride - 1) / c.stride;
   };
   const uint32_t stride = builder.scalar(static_cast<int32_t>(c.stride));
+  std::vector<uint32_t> inputs = {input, filter, bias, builder.scalar(1), stride, stride};
+  if (c.groups != 1) inputs.push_back(builder.scalar(static_cast<int32_t>(c.groups)));
+  inputs.push_back(builder.scalar(0));
   builder.operation(
-      OperationType::kConv2d,
-      {input, filter, bias, builder.scalar(1), stride, stride, builder.scalar(0)},
+      c.groups == 1 ? OperationType::kConv2d : OperationType::kGroupedConv2d, inputs,
       {builder.output(kInt16, {c.input[0], sizeOf(c.input[1]), sizeOf(c.input[2]), c.outputs},
                       outputScale(countOf(shape) / c.outputs))});
   graph::Model model = builder.model();
@@ -76,11 +79,15 @@ TEST_P(Qs16ConvolutionTest, EqualsTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Qs16ConvolutionTest,
-    testing::Values(Case{{1, 8, 8, 5}, 7, 3, 1}, Case{{2, 9, 7, 16}, 33, 3, 2},
-                    Case{{1, 7, 7, 96}, 40, 3, 1}, Case{{3, 5, 3, 64}, 16, 1, 1},
-                    Case{{1, 6, 6, 3}, 1, 5, 1, kInt8, OperandType::kTensorInt32},
-                    Case{{1, 13, 1, 9}, 20, 1, 1, kInt8, kFloat},
-                    Case{{1, 4, 4, 120}, 18, 3, 1, kPerChannel, OperandType::kTensorInt64, true}));
+    testing::Values(
+        Case{{1, 8, 8, 5}, 7, 3, 1}, Case{{2, 9, 7, 16}, 33, 3, 2}, Case{{1, 7, 7, 96}, 40, 3, 1},
+        Case{{3, 5, 3, 64}, 16, 1, 1},
+        Case{{1, 6, 6, 3}, 1, 5, 1, kInt8, OperandType::kTensorInt32},
+        Case{{1, 13, 1, 9}, 20, 1, 1, kInt8, kFloat},
+        Case{{1, 4, 4, 120}, 18, 3, 1, kPerChannel, OperandType::kTensorInt64, true},
+        Case{{1, 5, 5, 128}, 256, 3, 1, kPerChannel, OperandType::kTensorInt64, false, 2},
+        Case{{2, 9, 7, 15}, 24, 3, 2, kPerChannel, OperandType::kTensorInt64, false, 3},
+        Case{{1, 6, 6, 8}, 68, 1, 1, kInt8, OperandType::kTensorInt32, false, 4}));
 
 struct WindowCase {
   OperationType type;

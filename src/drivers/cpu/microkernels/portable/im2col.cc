@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "ops/strided_copy.h"
+
 namespace hearth::cpu {
 
 // Rows of at most this many bytes are copied as this many bytes, or half of them, in one or two
@@ -20,6 +22,7 @@ Im2col::Im2col(const Convolution& g, size_t elementBytes, uint8_t fill, int64_t 
       rows_(g.kernelHeight),
       columns_(g.kernelWidth),
       channels_(g.groupInputChannels * elementBytes),
+      pixel_(g.groups * channels_),
       rowBytes_(g.kernelWidth * g.groupInputChannels * elementBytes),
       strideHeight_(g.strideHeight),
       strideWidth_(g.strideWidth),
@@ -111,6 +114,49 @@ void Im2col::gatherRow(const uint8_t* row, int64_t x, uint8_t* target) const {
     else
       std::memcpy(target, row + inputX * static_cast<int64_t>(channels_), channels_);
   }
+}
+
+// Place by place, since the places of a window do not lie together.
+void Im2col::gatherGroup(size_t group, const uint8_t* source, size_t first, size_t last,
+                         uint8_t* target) const {
+  while (first < last) {
+    const size_t x = first % outputWidth_;
+    const size_t count = std::min(outputWidth_ - x, last - first);
+    for (size_t row = 0; row < rows_; ++row)
+      for (size_t column = 0; column < columns_; ++column)
+        gatherPlace(source + group * channels_, first / outputWidth_, x, count, row, column,
+                    target + row * rowBytes_ + column * channels_);
+    first += count;
+    target += count * windowBytes();
+  }
+}
+
+void Im2col::gatherPlace(const uint8_t* source, size_t line, size_t first, size_t count, size_t row,
+                         size_t column, uint8_t* target) const {
+  const auto fill = [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) std::memset(target + i * windowBytes(), fill_, channels_);
+  };
+  const int64_t y = static_cast<int64_t>(line % outputHeight_) * strideHeight_ - top_ +
+                    static_cast<int64_t>(row) * dilationHeight_;
+  if (y < 0 || y >= static_cast<int64_t>(inputHeight_)) return fill(0, count);
+  // The place of the first window, and which windows have theirs inside the image.
+  const int64_t x = static_cast<int64_t>(first) * strideWidth_ - left_ +
+                    static_cast<int64_t>(column) * dilationWidth_;
+  const auto firstAt = [&](int64_t least) {
+    const int64_t steps = (least - x + strideWidth_ - 1) / strideWidth_;
+    return least <= x ? size_t{0} : std::min(count, static_cast<size_t>(steps));
+  };
+  const size_t begin = firstAt(0);
+  const size_t end = firstAt(static_cast<int64_t>(inputWidth_));
+  fill(0, begin);
+  fill(end, count);
+  if (begin == end) return;
+  const size_t image = line / outputHeight_;
+  const size_t pixel = (image * inputHeight_ + static_cast<size_t>(y)) * inputWidth_ +
+                       static_cast<size_t>(x + static_cast<int64_t>(begin) * strideWidth_);
+  ops::copyPieces(channels_, end - begin, source + pixel * pixel_,
+                  static_cast<uint64_t>(strideWidth_) * pixel_, target + begin * windowBytes(),
+                  windowBytes());
 }
 
 }  // namespace hearth::cpu

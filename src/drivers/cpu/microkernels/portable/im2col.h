@@ -8,8 +8,8 @@
 
 namespace hearth::cpu {
 
-// Gathers the inputs under the windows of a convolution with one group, window after window, which
-// makes the convolution a matrix product. Thread-safe.
+// Gathers the inputs under the windows of a convolution, window after window, which makes the
+// convolution a matrix product; of several groups, those of one group. Thread-safe.
 class Im2col {
  public:
   // An element of the input has `elementBytes` bytes; every byte of padding is `fill`.
@@ -32,6 +32,9 @@ class Im2col {
   // The same with `stride` >= windowBytes() bytes from one window to the next.
   void gather(const uint8_t* source, size_t first, size_t last, uint8_t* target,
               size_t stride) const;
+  // The same for the channels of one group.
+  void gatherGroup(size_t group, const uint8_t* source, size_t first, size_t last,
+                   uint8_t* target) const;
 
  private:
   // Gathers `count` windows of one line of the output, from `first` on. Copies kBytes bytes for
@@ -40,10 +43,14 @@ class Im2col {
   void gatherLine(const uint8_t* source, size_t line, size_t first, size_t count, uint8_t* target,
                   size_t stride, const uint8_t* end) const;
   void gatherRow(const uint8_t* row, int64_t x, uint8_t* target) const;
+  // Gathers the place `row`, `column` of `count` windows of one line, from `first` on.
+  void gatherPlace(const uint8_t* source, size_t line, size_t first, size_t count, size_t row,
+                   size_t column, uint8_t* target) const;
 
   size_t batch_, outputHeight_, outputWidth_, inputHeight_, inputWidth_;
   size_t rows_, columns_;
-  size_t channels_;  // bytes of one pixel of the input
+  size_t channels_;  // bytes of one pixel of the input, of one group
+  size_t pixel_;     // of all groups
   size_t rowBytes_;
   int64_t strideHeight_, strideWidth_, dilationHeight_, dilationWidth_, top_, left_;
   uint8_t fill_;

@@ -19,44 +19,59 @@ namespace hearth::cpu {
 namespace {
 
 size_t inputCount(const Convolution& g) {
-  return g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels;
+  return g.batch * g.inputHeight * g.inputWidth * g.groups * g.groupInputChannels;
+}
+
+constexpr uint8_t kFill = 0x5A;
+
+// The bytes of a group under the windows [first, last), by their definition.
+Bytes windowsOf(const Convolution& g, const Bytes& input, size_t group, size_t first, size_t last) {
+  Bytes bytes;
+  const size_t channels = g.groups * g.groupInputChannels;
+  for (size_t window = first; window < last; ++window) {
+    const size_t image = window / (g.outputHeight * g.outputWidth);
+    for (size_t ky = 0; ky < g.kernelHeight; ++ky) {
+      for (size_t kx = 0; kx < g.kernelWidth; ++kx) {
+        // Before the image these numbers wrap around to large ones.
+        const size_t y = window / g.outputWidth % g.outputHeight * g.strideHeight +
+                         ky * g.dilationHeight - g.top;
+        const size_t x = window % g.outputWidth * g.strideWidth + kx * g.dilationWidth - g.left;
+        const size_t pixel = (image * g.inputHeight + y) * g.inputWidth + x;
+        for (size_t c = 0; c < g.groupInputChannels; ++c)
+          bytes.push_back(y < g.inputHeight && x < g.inputWidth
+                              ? input[pixel * channels + group * g.groupInputChannels + c]
+                              : kFill);
+      }
+    }
+  }
+  return bytes;
 }
 
 TEST(WindowGatherTest, FollowsTheDefinition) {
   std::mt19937 random(1);
-  for (int round = 0; round < 200; ++round) {
-    const Convolution g = randomConvolution(&random, 12, 4, 3);
+  for (int round = 0; round < 300; ++round) {
+    SCOPED_TRACE(round);
+    Convolution g = randomConvolution(&random, 12, 4, 3);
+    g.groups = round % 3 == 0 ? randomNumber(&random, 2, 4) : 1;
     const Bytes input = randomBytes(inputCount(g), static_cast<unsigned>(round));
     // A read behind the input ends the process.
     const hal::cts::GuardedMemory guarded(input.size(), hal::cts::GuardedMemory::Place::kAtEnd);
     std::ranges::copy(input, guarded.data());
-    constexpr uint8_t kFill = 0x5A;
     const Im2col windows(g, 1, kFill);
     ASSERT_EQ(windows.windowCount(), g.batch * g.outputHeight * g.outputWidth);
     const size_t first = random() % windows.windowCount();
     const size_t last = first + 1 + random() % (windows.windowCount() - first);
-    Bytes expected;
-    for (size_t window = first; window < last; ++window) {
-      const size_t image = window / (g.outputHeight * g.outputWidth);
-      for (size_t ky = 0; ky < g.kernelHeight; ++ky) {
-        for (size_t kx = 0; kx < g.kernelWidth; ++kx) {
-          // Before the image these numbers wrap around to large ones.
-          const size_t y = window / g.outputWidth % g.outputHeight * g.strideHeight +
-                           ky * g.dilationHeight - g.top;
-          const size_t x = window % g.outputWidth * g.strideWidth + kx * g.dilationWidth - g.left;
-          for (size_t c = 0; c < g.groupInputChannels; ++c)
-            expected.push_back(y < g.inputHeight && x < g.inputWidth
-                                   ? input[((image * g.inputHeight + y) * g.inputWidth + x) *
-                                               g.groupInputChannels +
-                                           c]
-                                   : kFill);
-        }
-      }
-    }
     // The exact size, so that a sanitizer detects a write of one byte too many.
     Bytes made((last - first) * windows.windowBytes());
-    windows.gather(guarded.data(), first, last, made.data());
-    ASSERT_EQ(made, expected) << round;
+    if (g.groups == 1) {
+      windows.gather(guarded.data(), first, last, made.data());
+      ASSERT_EQ(made, windowsOf(g, input, 0, first, last));
+    }
+    for (size_t group = 0; group < g.groups; ++group) {
+      std::ranges::fill(made, uint8_t{0});
+      windows.gatherGroup(group, guarded.data(), first, last, made.data());
+      ASSERT_EQ(made, windowsOf(g, input, group, first, last)) << "group " << group;
+    }
   }
 }
 
