@@ -281,7 +281,9 @@ Result<uint32_t> repeatedMask(const PlanBuilder& builder, uint32_t mask) {
 Result<bool> addAttentionChain(PlanBuilder* builder, const ops::BatchMatmulParameters& last) {
   const graph::Operation& operation = *builder->context().operation;
   const uint32_t values = operation.inputs[1];
-  if (last.isLeftTransposed || builder->operand(values).type != OperandType::kTensorFloat32)
+  // What of float16 tensors is computed in float32 is rounded after each operation.
+  if (last.isLeftTransposed || builder->operand(values).type != OperandType::kTensorFloat32 ||
+      builder->isWide(values))
     return false;
   HEARTH_ASSIGN(std::optional<Chain> chain,
                 ChainReader(builder).read(operation.inputs[0], last.depth));

@@ -16,6 +16,8 @@
 
 namespace hearth::cpu {
 
+class WidenedSubgraph;
+
 // Memory of one tensor. Tensors that share memory are aliases of one root.
 struct Value {
   enum class Place : uint8_t {
@@ -25,7 +27,7 @@ struct Value {
     kConstant,  // `constant`, never written
   };
   Place place = Place::kArena;
-  uint32_t index = 0;  // of kConstant: the operand
+  uint32_t index = 0;  // of kConstant: the operand of the model
   const uint8_t* constant = nullptr;
   uint64_t bytes = 0;
   uint64_t writeSlack = 0;   // bytes behind it that a kernel overwrites
@@ -65,6 +67,8 @@ struct Node {
 };
 
 struct Plan {
+  // What nodes refer to where the subgraph of the model was widened; else null.
+  std::shared_ptr<const WidenedSubgraph> widened;
   std::vector<Value> values;
   std::vector<Node> nodes;
   uint64_t arenaBytes = 0;

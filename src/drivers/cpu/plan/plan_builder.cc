@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "drivers/cpu/kernels/half_conversion.h"
 #include "drivers/cpu/kernels/pad_kernel.h"
 #include "drivers/cpu/kernels/shared_kernel.h"
 #include "drivers/cpu/plan/constant_folding.h"
@@ -31,10 +32,11 @@ PlanBuilder::PlanBuilder(const graph::Model& model, PackedWeights* weights,
                          PlannedSubgraph planned)
     : model_(model),
       planned_(std::move(planned)),
-      subgraph_(model.subgraphs[planned_.index]),
+      widened_(WidenedSubgraph::of(model.subgraphs[planned_.index])),
+      subgraph_(widened_ != nullptr ? widened_->subgraph() : model.subgraphs[planned_.index]),
       weights_(weights),
       referenceOnly_(std::move(referenceOnly)),
-      constants_(model, weights, planned_.index),
+      constants_(model, weights, planned_.index, widened_.get()),
       customs_(std::move(customs)),
       allowance_(kMostNested) {
   for (uint32_t g = 0; g < planned_.index; ++g)
@@ -56,6 +58,7 @@ ValueId PlanBuilder::newValue(Value value) {
 }
 
 Status PlanBuilder::build() {
+  plan_.widened = widened_;
   const size_t operandCount = subgraph_.operands.size();
   tensors_.resize(operandCount);
   valueOf_.resize(operandCount);
@@ -74,10 +77,7 @@ Status PlanBuilder::build() {
   }
   for (size_t i = 0; i < subgraph_.inputs.size(); ++i) {
     const uint32_t index = subgraph_.inputs[i];
-    if (!planned_.inputs.empty()) {
-      tensors_[index].dimensions = planned_.inputs[i];
-      tensors_[index].hasKnownShape = true;
-    }
+    if (!planned_.inputs.empty()) setShape(index, planned_.inputs[i]);
     if (!tensors_[index].hasKnownShape)
       return fail(ErrorCode::kUnsupported, "The shape of input {} is known only at run time.", i);
     Value value;
@@ -88,16 +88,86 @@ Status PlanBuilder::build() {
     valueOf_[index] = newValue(std::move(value));
   }
   for (uint32_t o = 0; o < subgraph_.operations.size(); ++o)
-    for (uint32_t index : subgraph_.operations[o].inputs) consumers_[index].push_back(o);
+    for (uint32_t index : subgraph_.operations[o].inputs) {
+      consumers_[index].push_back(o);
+      if (isWide(index)) consumers_[widened_->narrow(index)].push_back(o);
+    }
   for (uint32_t o = 0; o < subgraph_.operations.size(); ++o)
     for (uint32_t index : subgraph_.operations[o].outputs) producers_[index] = o;
   kernels_.resize(subgraph_.operations.size());
   for (operation_ = 0; operation_ < subgraph_.operations.size(); ++operation_) {
-    HEARTH_TRY(infer(subgraph_.operations[operation_]));
+    const graph::Operation& operation = subgraph_.operations[operation_];
+    widenConstants(operation);
+    HEARTH_TRY(infer(operation));
+    convertInputs(operation);
     HEARTH_TRY_CONTEXT(lower(), "while planning operation {} ({})", operation_,
-                       graph::nameOf(subgraph_.operations[operation_].type));
+                       graph::nameOf(operation.type));
+    roundOutputs(operation);
   }
   return {};
+}
+
+// Both forms of a tensor have one shape.
+void PlanBuilder::setShape(uint32_t operand, const graph::Dimensions& dimensions) {
+  const auto set = [&](uint32_t index) {
+    tensors_[index].dimensions = dimensions;
+    tensors_[index].hasKnownShape = true;
+  };
+  set(operand);
+  if (widened_ == nullptr) return;
+  if (const uint32_t other = widened_->otherForm(operand); other != UINT32_MAX) set(other);
+}
+
+// Makes the wide operands of constants that the operation reads constants themselves.
+void PlanBuilder::widenConstants(const graph::Operation& operation) {
+  if (widened_ == nullptr) return;
+  for (const uint32_t wide : operation.inputs) {
+    if (!isWide(wide) || constants_.isWeight(wide)) continue;
+    const uint32_t half = widened_->narrow(wide);
+    if (!constants_.isWeight(half)) continue;
+    ops::OperationContext context;
+    context.model = &model_;
+    context.operation = &widened_->conversion(wide);
+    context.inputs = {tensors_[half]};
+    context.outputs = {tensors_[wide]};
+    if (constants_.hasElements(half))
+      context.inputs[0].data = const_cast<uint8_t*>(plan_.values[read(half)].constant);
+    constants_.setConverted(wide, context);
+  }
+}
+
+// Adds nodes that convert what the operation reads in another form than it was written.
+void PlanBuilder::convertInputs(const graph::Operation& operation) {
+  if (widened_ == nullptr || takenOver_.contains(operation_)) return;
+  for (const uint32_t index : operation.inputs) {
+    const uint32_t other = widened_->otherForm(index);
+    if (other != UINT32_MAX && !isWritten(index) && isWritten(other)) addConversion(other, index);
+  }
+}
+
+// Rounds wide results, and converts those that are outputs of the graph.
+void PlanBuilder::roundOutputs(const graph::Operation& operation) {
+  if (widened_ == nullptr) return;
+  // What an earlier operation wrote instead of this one was computed by that.
+  const bool isExact = WidenedSubgraph::isExact(operation.type) && !takenOver_.contains(operation_);
+  for (const uint32_t index : operation.outputs) {
+    if (!isWide(index) || !isWritten(index)) continue;
+    if (!isExact && !consumers_[index].empty()) addConversion(index, index);
+    if (const uint32_t half = widened_->narrow(index); isGraphOutput(half))
+      addConversion(index, half);
+  }
+}
+
+void PlanBuilder::addConversion(uint32_t from, uint32_t to) {
+  HalfConversion conversion;
+  using Kind = HalfConversion::Kind;
+  conversion.kind = from == to ? Kind::kRound : isWide(to) ? Kind::kWiden : Kind::kNarrow;
+  conversion.source = read(from);
+  conversion.destination = write(to);
+  conversion.count = tensors_[from].elementCount();
+  add("own", {conversion.source}, {conversion.destination}).create = [conversion] {
+    return makeHalfConversion(conversion);
+  };
 }
 
 Status PlanBuilder::infer(const graph::Operation& operation) {
@@ -131,8 +201,7 @@ Status PlanBuilder::infer(const graph::Operation& operation) {
     if (!output.hasKnownShape)
       return fail(ErrorCode::kUnsupported, "The shape of output {} of {} stays unknown.", i,
                   context_.describe());
-    tensors_[operation.outputs[i]].dimensions = output.dimensions;
-    tensors_[operation.outputs[i]].hasKnownShape = true;
+    setShape(operation.outputs[i], output.dimensions);
   }
   return {};
 }
@@ -177,8 +246,7 @@ Status PlanBuilder::inferNested(const graph::Operation& operation) {
     ops::Tensor& output = context_.outputs[i];
     if (!output.isPresent) continue;
     HEARTH_TRY(context_.setOutputDimensions(i, outputs[i]));
-    tensors_[operation.outputs[i]].dimensions = output.dimensions;
-    tensors_[operation.outputs[i]].hasKnownShape = true;
+    setShape(operation.outputs[i], output.dimensions);
   }
   return {};
 }
@@ -186,9 +254,14 @@ Status PlanBuilder::inferNested(const graph::Operation& operation) {
 bool PlanBuilder::canTakeOver(uint32_t index) {
   const graph::Operation& later = operation(index);
   if (isReferenceOnly(index) || later.outputs.size() != 1) return false;
-  ops::Tensor& output = tensors_[later.outputs[0]];
-  output.dimensions = tensors_[context_.operation->outputs[0]].dimensions;
-  output.hasKnownShape = true;
+  const uint32_t result = context_.operation->outputs[0];
+  if (isWide(result)) {
+    const uint32_t half = widened_->narrow(result);
+    if (!WidenedSubgraph::isClamp(later.type) || later.inputs[0] != result || isGraphOutput(half) ||
+        consumers_[half].size() != consumers_[result].size())
+      return false;
+  }
+  setShape(later.outputs[0], tensors_[result].dimensions);
   return true;
 }
 
@@ -277,7 +350,7 @@ ValueId PlanBuilder::read(uint32_t index) {
   // Operands that are not constants have been written before, so this one is a constant.
   Value value;
   value.place = Value::Place::kConstant;
-  value.index = index;
+  value.index = isWide(index) ? widened_->narrow(index) : index;
   value.bytes = tensorBytes(tensors_[index]);
   value.name = operand.name;
   value.constant = constants_.elements(index);
@@ -355,7 +428,8 @@ Node& PlanBuilder::add(const char* kernel, std::vector<ValueId> inputs,
                        std::vector<ValueId> outputs) {
   Node node;
   node.operation = operation_;
-  const graph::OperationTypeInfo* info = graph::findOperationType(context_.operation->type);
+  const graph::OperationTypeInfo* info =
+      graph::findOperationType(subgraph_.operations[operation_].type);
   node.name = info != nullptr ? info->name : "";
   node.kernel = kernel;
   node.inputs = std::move(inputs);

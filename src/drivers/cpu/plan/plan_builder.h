@@ -17,6 +17,7 @@
 #include "drivers/cpu/kernels/shared_kernel.h"
 #include "drivers/cpu/plan/plan.h"
 #include "drivers/cpu/plan/plan_constants.h"
+#include "drivers/cpu/plan/widened_subgraph.h"
 #include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/weights/packed_weights.h"
 #include "graph/model.h"
@@ -144,8 +145,11 @@ class PlanBuilder {
     return it == quantizedRows_.end() ? std::nullopt : std::optional(it->second);
   }
 
-  // Indices of the operations that read the operand, in order.
+  // Indices of the operations that read the operand, in order; those that read its wide form, too.
   const std::vector<uint32_t>& consumers(uint32_t operand) const { return consumers_[operand]; }
+  // Whether it is the float32 form of a float16 tensor: what is written to it is rounded after the
+  // operation, so later operations are computed by the way only if that changes nothing.
+  bool isWide(uint32_t operand) const { return widened_ != nullptr && widened_->isWide(operand); }
   bool isGraphOutput(uint32_t operand) const {
     return subgraph_.operands[operand].lifetime == graph::Lifetime::kSubgraphOutput;
   }
@@ -183,14 +187,20 @@ class PlanBuilder {
   const ops::OperationContext& context() const { return context_; }
 
  private:
+  void setShape(uint32_t operand, const graph::Dimensions& dimensions);
   Status infer(const graph::Operation& operation);
   Status inferNested(const graph::Operation& operation);
   Status lower();
   void materialize(uint32_t operand);
+  void widenConstants(const graph::Operation& operation);
+  void convertInputs(const graph::Operation& operation);
+  void roundOutputs(const graph::Operation& operation);
+  void addConversion(uint32_t from, uint32_t to);
   ValueId newValue(Value value);
 
   const graph::Model& model_;
   const PlannedSubgraph planned_;
+  const std::shared_ptr<const WidenedSubgraph> widened_;  // null: nothing is widened
   const graph::Subgraph& subgraph_;
   uint32_t firstOperation_ = 0;  // how many operations the subgraphs before this one have
   bool asksForTraits_ = false;

@@ -21,9 +21,11 @@ std::atomic<uint64_t> nextNumber = 0;
 
 }  // namespace
 
-PlanConstants::PlanConstants(const graph::Model& model, PackedWeights* weights, uint32_t subgraph)
+PlanConstants::PlanConstants(const graph::Model& model, PackedWeights* weights, uint32_t subgraph,
+                             const WidenedSubgraph* widened)
     : model_(model),
-      subgraph_(model.subgraphs[subgraph]),
+      widened_(widened),
+      subgraph_(widened != nullptr ? widened->subgraph() : model.subgraphs[subgraph]),
       weights_(weights),
       converted_(subgraph_.operands.size()),
       computed_(subgraph_.operands.size()),
@@ -41,6 +43,14 @@ ConvertedConstantRef PlanConstants::makeConverted(const ops::OperationContext& c
     inputs.push_back(computed_[base] == nullptr ? converted_[base] : nullptr);
   }
   return std::make_shared<ConvertedConstant>(std::move(own), std::move(inputs));
+}
+
+// A wide operand has the number of its own one, with another highest bit.
+WeightPlace PlanConstants::placeOf(uint32_t operand) const {
+  constexpr uint32_t kWide = 0x80000000;
+  const bool isWide = widened_ != nullptr && widened_->isWide(operand);
+  const uint32_t number = firstOperand_ + (isWide ? widened_->narrow(operand) : operand);
+  return {WeightPlace::kConstants, isWide ? kWide | number : number};
 }
 
 void PlanConstants::setConverted(uint32_t operand, const ops::OperationContext& context) {
@@ -120,8 +130,8 @@ Result<const uint8_t*> PlanConstants::rawData(uint32_t operandIndex) {
   if (computed_[index] != nullptr) return computed_[index];
   if (const ConvertedConstantRef& converted = converted_[index]) {
     if (weights_ == nullptr) return nullptr;
-    return weights_->pack({WeightPlace::kConstants, firstOperand_ + index}, "CONSTANT",
-                          constantSource(index).get(), static_cast<size_t>(converted->byteCount()),
+    return weights_->pack(placeOf(index), "CONSTANT", constantSource(index).get(),
+                          static_cast<size_t>(converted->byteCount()),
                           [&](uint8_t* data) { (void)converted->writeTo(data); });
   }
   const graph::Operand& operand = subgraph_.operands[index];

@@ -13,6 +13,7 @@
 #include "cache/identity/content_memory.h"
 #include "drivers/cpu/plan/converted_constant.h"
 #include "drivers/cpu/plan/plan.h"
+#include "drivers/cpu/plan/widened_subgraph.h"
 #include "drivers/cpu/weights/packed_weights.h"
 #include "graph/model.h"
 #include "ops/operation.h"
@@ -25,7 +26,9 @@ namespace hearth::cpu {
 // outlive this; `weights` may be null.
 class PlanConstants {
  public:
-  PlanConstants(const graph::Model& model, PackedWeights* weights, uint32_t subgraph = 0);
+  // `widened` is that of the subgraph; null: it is planned as it is.
+  PlanConstants(const graph::Model& model, PackedWeights* weights, uint32_t subgraph = 0,
+                const WidenedSubgraph* widened = nullptr);
 
   // Record that an operand is the result of an operation on constants, without a node for it.
   // `context` is that of the operation, with known shapes. setConverted(): it is computed where it
@@ -98,6 +101,8 @@ class PlanConstants {
     return views_[operand] == UINT32_MAX ? operand : views_[operand];
   }
   ConvertedConstantRef makeConverted(const ops::OperationContext& context) const;
+  // Where a constant is kept as it is.
+  WeightPlace placeOf(uint32_t operand) const;
   // Whether the kReadSlack bytes behind a constant are readable in place.
   bool hasReadableTail(const graph::Operand& operand) const;
   // Memory for this many bytes and kReadSlack more.
@@ -105,6 +110,7 @@ class PlanConstants {
   const uint8_t* copyOf(const graph::Operand& operand, const uint8_t* data);
 
   const graph::Model& model_;
+  const WidenedSubgraph* const widened_;
   const graph::Subgraph& subgraph_;
   uint32_t firstOperand_ = 0;  // how many operands the subgraphs before this one have
   PackedWeights* const weights_;
