@@ -86,6 +86,21 @@ TEST(GraphWriterTest, WhatTensorFlowLiteLacksIsRefusedWithASentence) {
   EXPECT_THAT(graph.refusals[0], HasSubstr("along the last dimension, not along dimension 0"));
 }
 
+// TensorFlow Lite would move a row that lies outside.
+TEST(GraphWriterTest, RowsThatAreCheckedAreRefused) {
+  for (const bool isRow : {false, true}) {
+    ModelBuilder builder;
+    const uint32_t data = builder.input(OperandType::kTensorFloat32, {4, 3});
+    const uint32_t row = builder.input(OperandType::kTensorFloat32, {1, 3});
+    const uint32_t begin = builder.input(OperandType::kTensorInt32, {2});
+    builder.operation(OperationType::kDynamicUpdateSlice, {data, row, begin, builder.scalar(isRow)},
+                      {builder.output(OperandType::kTensorFloat32, {4, 3})});
+    const WrittenGraph graph = write(builder);
+    EXPECT_EQ(graph.nodes.empty(), isRow);
+    if (isRow) EXPECT_THAT(graph.refusals[0], HasSubstr("does not check the number of the row"));
+  }
+}
+
 TEST(GraphWriterTest, OperationsThatAreNewerThanTheDelegateAreRefused) {
   ModelBuilder builder;
   const uint32_t input = builder.input(OperandType::kTensorFloat32, {2});

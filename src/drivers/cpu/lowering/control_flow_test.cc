@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "drivers/cpu/cpu_device.h"
+#include "drivers/cpu/plan/nested_graph.h"
 #include "drivers/cpu/platform/thread_pools.h"
 #include "drivers/cpu/testing/reference_comparison.h"
+#include "drivers/cpu/weights/packed_weights.h"
 #include "hal/cts/model_builder.h"
 
 namespace hearth::cpu {
@@ -263,20 +265,21 @@ TEST(ControlFlowTest, StatesMayTakeEachOthersPlaces) {
                    bytesOf(randomFloats(kWidth, 6)), bytesOf(randomFloats(kWidth, 7))});
 }
 
-// rows[counter] = tanh(row of counter), while a counter is below `steps`; of four rows.
+// rows[counter] = tanh(from[counter]), while a counter is below `steps`; of four rows, from six.
 graph::Model rowLoop(int32_t steps) {
   constexpr uint32_t kRows = 4;
+  constexpr uint32_t kGiven = 6;
   ModelBuilder builder;
   const uint32_t condition = builder.beginSubgraph();
   uint32_t counter = builder.input(kInt, {1});
   builder.input(kFloat, {kRows, kWidth});
-  builder.input(kFloat, {kRows, kWidth});
+  builder.input(kFloat, {kGiven, kWidth});
   builder.operation(OperationType::kLess, {counter, builder.constant<int32_t>(kInt, {1}, {steps})},
                     {builder.output(kBool, {1})});
   const uint32_t body = builder.beginSubgraph();
   counter = builder.input(kInt, {1});
   uint32_t rows = builder.input(kFloat, {kRows, kWidth});
-  uint32_t from = builder.input(kFloat, {kRows, kWidth});
+  uint32_t from = builder.input(kFloat, {kGiven, kWidth});
   const uint32_t none = builder.scalar(0);
   const uint32_t given = builder.temporary(kFloat, {1, kWidth});
   builder.operation(OperationType::kGather, {from, none, counter}, {given});
@@ -290,12 +293,12 @@ graph::Model rowLoop(int32_t steps) {
   builder.operation(OperationType::kDynamicUpdateSlice, {rows, row, begin, builder.scalar(true)},
                     {builder.output(kFloat, {kRows, kWidth})});
   builder.operation(OperationType::kReshape,
-                    {from, builder.constant<int32_t>(kInt, {2}, {kRows, kWidth})},
-                    {builder.output(kFloat, {kRows, kWidth})});
+                    {from, builder.constant<int32_t>(kInt, {2}, {kGiven, kWidth})},
+                    {builder.output(kFloat, {kGiven, kWidth})});
   builder.returnToMain();
   counter = builder.input(kInt, {1});
   rows = builder.input(kFloat, {kRows, kWidth});
-  from = builder.input(kFloat, {kRows, kWidth});
+  from = builder.input(kFloat, {kGiven, kWidth});
   builder.operation(
       OperationType::kWhile,
       {builder.subgraphOperand(condition), builder.subgraphOperand(body), counter, rows, from},
@@ -307,10 +310,32 @@ graph::Model rowLoop(int32_t steps) {
 // hands the inputs on.
 TEST(ControlFlowTest, RowsOfAState) {
   const Bytes rows = bytesOf(randomFloats(4 * kWidth, 11));
-  const Bytes from = bytesOf(randomFloats(4 * kWidth, 12));
+  const Bytes from = bytesOf(randomFloats(6 * kWidth, 12));
   for (const int32_t steps : {0, 1, 2, 4})
     for (const int32_t first : {0, 1})
       expectPlanned(rowLoop(steps), {bytesOf(std::vector<int32_t>{first}), rows, from});
+  hal::PrepareOptions options;
+  options.driverOptions["store_mode"] = "off";
+  const auto model = std::make_shared<graph::Model>(rowLoop(5));
+  const auto prepared = createCpuDevice()->prepareModel(model, options, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  const auto beyond =
+      runPrepared(*model, *prepared, {bytesOf(std::vector<int32_t>{3}), rows, from});
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code(), ErrorCode::kBadData) << beyond.error().toString();
+}
+
+TEST(ControlFlowTest, RowsAreWrittenInPlaceAndWhatIsHandedOnStays) {
+  const graph::Model model = rowLoop(4);
+  constexpr uint32_t kBody = 2;
+  PackedWeights weights;
+  const auto body = NestedGraph::create(model, {.index = kBody, .inputs = {}}, &weights);
+  ASSERT_TRUE(body) << body.error().toString();
+  const auto context = (*body)->makeContext(nullptr);
+  ASSERT_TRUE(context) << context.error().toString();
+  EXPECT_TRUE((*context)->mayOverwrite(1, 1));
+  EXPECT_TRUE((*context)->mayOverwrite(2, 2));
+  EXPECT_FALSE((*context)->mayOverwrite(2, 1));
 }
 
 // while (counter < 4) { if (counter < 2) x = x + 1 else x = x * x; ++counter }

@@ -167,6 +167,20 @@ TEST_F(RealsTest, AnUpdateThatBeginsTooFarOutIsMoved) {
   }
 }
 
+TEST_F(RealsTest, RowsThatAreCheckedAreLeftToOthers) {
+  for (const bool isRow : {false, true}) {
+    ModelBuilder builder;
+    const uint32_t data = builder.input(kReal, {4, 3});
+    const uint32_t row = builder.input(kReal, {1, 3});
+    const uint32_t begins = builder.input(OperandType::kTensorInt32, {2});
+    builder.operation(OperationType::kDynamicUpdateSlice,
+                      {data, row, begins, builder.scalar(isRow)}, {builder.output(kReal, {4, 3})});
+    const auto supported = device_->supportedOperations(builder.model());
+    ASSERT_TRUE(supported);
+    EXPECT_EQ(supported->front().supported, !isRow) << supported->front().reason;
+  }
+}
+
 TEST_F(RealsTest, DimensionsAreReversed) {
   ModelBuilder builder;
   const uint32_t input = builder.input(kReal, {3, 4, 5});

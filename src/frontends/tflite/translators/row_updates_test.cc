@@ -411,5 +411,19 @@ TEST(RowUpdates, OfAnyNumberOfRowsInALoopThatCountsThem) {
   EXPECT_FALSE(hasUpdate(LoopWriter(0, true, true), kBody));
 }
 
+TEST(RowUpdates, DamagedFilesAreModelsOrErrors) {
+  const std::vector<uint8_t> bytes = LoopWriter(0).write();
+  for (size_t i = 0; i < bytes.size(); ++i)
+    for (const uint8_t value : {0x01, 0xff}) {
+      // Of its exact size, so that a sanitizer detects reads past the end.
+      std::vector<uint8_t> damaged = bytes;
+      damaged[i] = value;
+      const auto file = ModelFile::fromPool(memory::Pool::borrowed(damaged.data(), damaged.size()));
+      if (!file) continue;
+      const auto imported = (*file)->importSubgraph(0);
+      if (imported) EXPECT_TRUE(graph::validate(*imported->model)) << i;
+    }
+}
+
 }  // namespace
 }  // namespace hearth::tflite
