@@ -46,6 +46,59 @@ struct Tile {
   F32Ahead ahead;
 };
 
+// Finishes and writes the sums of a tile; `columns` are those from its first one to the last one of
+// all.
+template <size_t kRows, size_t kHalves>
+HEARTH_FMA inline __attribute__((always_inline)) void store256(const __m256 (&sums)[kRows][kHalves],
+                                                               const F32Gemm& product,
+                                                               size_t columns, float* output,
+                                                               const float* addend) {
+  constexpr size_t kHalf = kTile256.columns / 2;
+  const __m256 lowest = _mm256_set1_ps(product.lowest);
+  const __m256 highest = _mm256_set1_ps(product.highest);
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const size_t stride = product.outputStride;
+  // Most tiles are so, and take one branch in place of some for each row.
+  if (columns >= kHalves * kHalf && product.slopes == nullptr && addend == nullptr) {
+#pragma GCC unroll 12
+    for (size_t r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+      for (size_t h = 0; h < kHalves; ++h)
+        _mm256_storeu_ps(output + r * stride + h * kHalf,
+                         _mm256_min_ps(highest, _mm256_max_ps(lowest, sums[r][h])));
+    return;
+  }
+#pragma GCC unroll 8
+  for (size_t h = 0; h < kHalves; ++h) {
+    const size_t left = columns - std::min(columns, h * kHalf);
+    const bool isWhole = left >= kHalf;
+    const auto count = static_cast<int>(std::min(left, kHalf));
+    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), lanes);
+    __m256 slopes = _mm256_setzero_ps();
+    if (product.slopes != nullptr)
+      slopes = _mm256_maskload_ps(product.slopes + product.columns - columns + h * kHalf, mask);
+#pragma GCC unroll 12
+    for (size_t r = 0; r < kRows; ++r) {
+      __m256 sum = sums[r][h];
+      if (addend != nullptr) {
+        const float* const from = addend + r * stride + h * kHalf;
+        sum = _mm256_add_ps(sum, isWhole ? _mm256_loadu_ps(from) : _mm256_maskload_ps(from, mask));
+      }
+      // In this order a NaN stays a NaN.
+      __m256 value = _mm256_min_ps(highest, _mm256_max_ps(lowest, sum));
+      if (product.slopes != nullptr) {
+        const __m256 isNegative = _mm256_cmp_ps(value, _mm256_setzero_ps(), _CMP_LT_OQ);
+        value = _mm256_blendv_ps(value, _mm256_mul_ps(value, slopes), isNegative);
+      }
+      float* const at = output + r * stride + h * kHalf;
+      if (isWhole)
+        _mm256_storeu_ps(at, value);
+      else
+        _mm256_maskstore_ps(at, mask, value);
+    }
+  }
+}
+
 // Multiplies kRows rows by kHalves halves of panels, of which the last may be partly padding.
 // kIsAhead: and fetches tile.ahead, which costs about one step of a hundred.
 template <size_t kRows, size_t kHalves, bool kIsAhead>
@@ -90,43 +143,7 @@ HEARTH_FMA void multiply256(const Tile& tile) {
       }
     }
   }
-  const __m256 lowest = _mm256_set1_ps(tile.product.lowest);
-  const __m256 highest = _mm256_set1_ps(tile.product.highest);
-  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  const size_t stride = tile.product.outputStride;
-#pragma GCC unroll 8
-  for (size_t h = 0; h < kHalves; ++h) {
-    const size_t left = tile.columns - std::min(tile.columns, h * kHalf);
-    const bool isWhole = left >= kHalf;
-    const auto count = static_cast<int>(std::min(left, kHalf));
-    const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), lanes);
-    __m256 slopes = _mm256_setzero_ps();
-    if (tile.product.slopes != nullptr)
-      slopes = _mm256_maskload_ps(
-          tile.product.slopes + tile.product.columns - tile.columns + h * kHalf, mask);
-    if (tile.addend != nullptr) {
-#pragma GCC unroll 8
-      for (size_t r = 0; r < kRows; ++r) {
-        const float* const at = tile.addend + r * stride + h * kHalf;
-        sums[r][h] =
-            _mm256_add_ps(sums[r][h], isWhole ? _mm256_loadu_ps(at) : _mm256_maskload_ps(at, mask));
-      }
-    }
-#pragma GCC unroll 8
-    for (size_t r = 0; r < kRows; ++r) {
-      // In this order a NaN stays a NaN.
-      __m256 value = _mm256_min_ps(highest, _mm256_max_ps(lowest, sums[r][h]));
-      if (tile.product.slopes != nullptr) {
-        const __m256 isNegative = _mm256_cmp_ps(value, _mm256_setzero_ps(), _CMP_LT_OQ);
-        value = _mm256_blendv_ps(value, _mm256_mul_ps(value, slopes), isNegative);
-      }
-      float* const at = tile.output + r * stride + h * kHalf;
-      if (isWhole)
-        _mm256_storeu_ps(at, value);
-      else
-        _mm256_maskstore_ps(at, mask, value);
-    }
-  }
+  store256(sums, tile.product, tile.columns, tile.output, tile.addend);
 }
 
 HEARTH_512 inline __mmask16 negatives512(__m512 values) {
@@ -209,9 +226,11 @@ HEARTH_512 void multiply512(const Tile& tile) {
 }
 
 // Rows of a tile of whole panels, and of one of half a panel, whose rows lie evenly apart. With
-// tiles of ten rows the sums of one begin while those of the last one are still stored.
-constexpr size_t kEvenRows = 10;
-constexpr size_t kEvenRowsOfHalf = 28;
+// tiles of ten rows of AVX-512 the sums of one begin while those of the last one are still stored.
+constexpr size_t kEvenRows512 = 10;
+constexpr size_t kEvenRowsOfHalf512 = 28;
+constexpr size_t kEvenRows256 = 6;
+constexpr size_t kEvenRowsOfHalf256 = 12;
 
 // Multiplies kRows rows from `first` on by kHalves halves of the panel at `weights`, of which the
 // last may be partly padding; `columns` are those from the first one of the panel to the last one
@@ -291,20 +310,73 @@ HEARTH_512 void multiplyEven512(const F32Gemm& product, const F32EvenRows& rows,
   }
 }
 
+// The same with vectors of half the size. Three rows are addressed by one pointer.
+template <size_t kRows, size_t kHalves>
+HEARTH_FMA void multiplyEven256(const F32Gemm& product, const F32EvenRows& rows, size_t first,
+                                const float* weights, size_t columns, float* output,
+                                const float* addend) {
+  constexpr size_t kHalf = kTile256.columns / 2;
+  constexpr size_t kRowsOfPointer = 3;
+  constexpr size_t kPointers = kRows / kRowsOfPointer;
+  static_assert(kRows % kRowsOfPointer == 0);
+  __m256 sums[kRows][kHalves];
+#pragma GCC unroll 2
+  for (size_t h = 0; h < kHalves; ++h) {
+    const __m256 bias = _mm256_loadu_ps(weights + h * kHalf);
+#pragma GCC unroll 12
+    for (size_t r = 0; r < kRows; ++r) sums[r][h] = bias;
+  }
+  weights += kTile256.columns;
+  const size_t step = rows.step * sizeof(float);
+  for (size_t tap = 0; tap < product.taps; ++tap) {
+    const char* at[kPointers];
+#pragma GCC unroll 4
+    for (size_t p = 0; p < kPointers; ++p)
+      at[p] = reinterpret_cast<const char*>(rows.taps[tap]) + (first + p * kRowsOfPointer) * step;
+    // A counter would lie in memory.
+    const char* const end = at[0] + product.channels * sizeof(float);
+    for (; at[0] != end; weights += kTile256.columns) {
+      __m256 factors[kHalves];
+#pragma GCC unroll 2
+      for (size_t h = 0; h < kHalves; ++h) factors[h] = _mm256_loadu_ps(weights + h * kHalf);
+#pragma GCC unroll 12
+      for (size_t r = 0; r < kRows; ++r) {
+        const char* const from = at[r / kRowsOfPointer] + r % kRowsOfPointer * step;
+        const __m256 input = _mm256_broadcast_ss(reinterpret_cast<const float*>(from));
+#pragma GCC unroll 2
+        for (size_t h = 0; h < kHalves; ++h)
+          sums[r][h] = _mm256_fmadd_ps(input, factors[h], sums[r][h]);
+      }
+#pragma GCC unroll 4
+      for (size_t p = 0; p < kPointers; ++p) {
+        at[p] += sizeof(float);
+        // Otherwise the compiler makes a pointer for each row.
+        asm("" : "+r"(at[p]));
+      }
+    }
+  }
+  store256(sums, product, columns, output, addend);
+}
+
 // Multiplies as many rows as whole tiles have by panels [firstPanel, lastPanel). Returns their
 // number.
-template <size_t kRows, size_t kHalves>
-size_t multiplyEvenTiles512(const F32Gemm& product, const F32EvenRows& rows, size_t firstPanel,
-                            size_t lastPanel, float* output, const float* addend) {
+template <bool kIs512, size_t kRows, size_t kHalves>
+size_t multiplyEvenTiles(const F32Gemm& product, const F32EvenRows& rows, size_t firstPanel,
+                         size_t lastPanel, float* output, const float* addend) {
   if (firstPanel == lastPanel) return rows.count;
   size_t row = 0;
   for (; row + kRows <= rows.count; row += kRows)
     for (size_t panel = firstPanel; panel < lastPanel; ++panel) {
-      const size_t column = panel * kTile512.columns;
+      const size_t column = panel * (kIs512 ? kTile512 : kTile256).columns;
       const size_t offset = row * product.outputStride + column;
-      multiplyEven512<kRows, kHalves>(
-          product, rows, row, product.packed + panel * product.panelSize(),
-          product.columns - column, output + offset, addend == nullptr ? nullptr : addend + offset);
+      const float* const weights = product.packed + panel * product.panelSize();
+      const float* const added = addend == nullptr ? nullptr : addend + offset;
+      if constexpr (kIs512)
+        multiplyEven512<kRows, kHalves>(product, rows, row, weights, product.columns - column,
+                                        output + offset, added);
+      else
+        multiplyEven256<kRows, kHalves>(product, rows, row, weights, product.columns - column,
+                                        output + offset, added);
     }
   return row;
 }
@@ -424,14 +496,22 @@ void multiplyEvenF32(const F32Gemm& product, const F32EvenRows& rows, const floa
     }
   };
   const size_t panels = product.panels();
-  if (!hasAvx512()) return multiplyRest(0, 0, panels);
-  const size_t columnsOfLast = product.columns - (panels - 1) * kTile512.columns;
-  const size_t whole = columnsOfLast <= kTile512.columns / 2 ? panels - 1 : panels;
-  multiplyRest(multiplyEvenTiles512<kEvenRows, 2>(product, rows, 0, whole, output, addend), 0,
-               whole);
-  multiplyRest(
-      multiplyEvenTiles512<kEvenRowsOfHalf, 1>(product, rows, whole, panels, output, addend), whole,
-      panels);
+  const size_t columns = f32Tile().columns;
+  const bool isHalf = product.columns - (panels - 1) * columns <= columns / 2;
+  const size_t whole = isHalf ? panels - 1 : panels;
+  if (hasAvx512()) {
+    multiplyRest(multiplyEvenTiles<true, kEvenRows512, 2>(product, rows, 0, whole, output, addend),
+                 0, whole);
+    multiplyRest(multiplyEvenTiles<true, kEvenRowsOfHalf512, 1>(product, rows, whole, panels,
+                                                                output, addend),
+                 whole, panels);
+  } else {
+    multiplyRest(multiplyEvenTiles<false, kEvenRows256, 2>(product, rows, 0, whole, output, addend),
+                 0, whole);
+    multiplyRest(multiplyEvenTiles<false, kEvenRowsOfHalf256, 1>(product, rows, whole, panels,
+                                                                 output, addend),
+                 whole, panels);
+  }
 }
 
 #else

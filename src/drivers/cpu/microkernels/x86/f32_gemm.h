@@ -63,10 +63,10 @@ struct F32EvenRows {
   size_t count = 0;
 };
 
-// The same for any number of rows that lie evenly apart, over all panels. With AVX-512 their places
-// need no table, so that sums of few steps take less time, and the last half of the panels, if the
-// other half of its panel is padding, is multiplied by twice as many rows at once. `scratch` has
-// room for product.taps * f32Tile().rows pointers.
+// The same for any number of rows that lie evenly apart, over all panels. Their places need no
+// table, so that sums of few steps take less time, and the last half of the panels, if the other
+// half of its panel is padding, is multiplied by twice as many rows at once. `scratch` has room for
+// product.taps * f32Tile().rows pointers.
 void multiplyEvenF32(const F32Gemm& product, const F32EvenRows& rows, const float** scratch,
                      float* output, const float* addend = nullptr);
 
