@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -45,13 +46,13 @@ class RowUpdates {
 
   // To be called before write(), if nothing but the body of this loop is the subgraph: finds the
   // inputs that begin at 0 or above and grow by 1 in each round.
-  void findCounters(const graph::Subgraph& outer, const Operation& loop) {
+  void findCounters(const graph::Subgraph& outer, std::span<const uint32_t> loopInputs) {
     const size_t count = std::min(subgraph_.inputs.size(), subgraph_.outputs.size());
-    for (size_t i = 0; i < count && ops::kWhileFirstInput + i < loop.inputs.size(); ++i) {
-      const auto first = integersOf(outer.operands[loop.inputs[ops::kWhileFirstInput + i]]);
+    for (size_t i = 0; i < count && ops::kWhileFirstInput + i < loopInputs.size(); ++i) {
+      const auto first = integersOf(outer.operands[loopInputs[ops::kWhileFirstInput + i]]);
       if (first && first->front() >= 0 && isInteger(subgraph_.inputs[i]) &&
           isNext(subgraph_.outputs[i], subgraph_.inputs[i]))
-        counters_.push_back(subgraph_.inputs[i]);
+        counters_.insert(subgraph_.inputs[i]);
     }
   }
 
@@ -116,7 +117,7 @@ class RowUpdates {
       return std::nullopt;
     const uint32_t number = elementOf(size->first);
     const uint32_t next = elementOf(begin->first);
-    const bool isNeverBelow0 = std::ranges::contains(counters_, number);
+    const bool isNeverBelow0 = counters_.contains(number);
     if (!isNext(next, number) || (!isNeverBelow0 && !keepsKnownRows(data, join.outputs[0])))
       return std::nullopt;
     RowUpdate update{data,
@@ -315,30 +316,32 @@ class RowUpdates {
   graph::Subgraph& subgraph_;
   std::vector<uint32_t> producers_;  // by operand
   std::vector<size_t> reads_;
-  std::vector<uint32_t> counters_;
+  std::set<uint32_t> counters_;
   uint32_t isRow_ = kNone;
 };
 
-// Where the body of a loop is called, if that is the only reference to it.
-struct Caller {
-  const graph::Subgraph* outer = nullptr;
-  const Operation* loop = nullptr;
+// What refers to a subgraph.
+struct References {
+  size_t count = 0;
+  // Of the loop of which it is the body, if there is one: where it lies, and its inputs.
+  size_t outer = 0;
+  std::vector<uint32_t> loopInputs;
 };
 
-Caller onlyCallerOf(const graph::Model& model, uint32_t body) {
-  Caller found;
-  size_t references = 0;
-  for (const graph::Subgraph& outer : model.subgraphs) {
-    const auto refersToIt = [&](const Operand& operand) {
-      return operand.lifetime == Lifetime::kSubgraph && operand.subgraphIndex == body;
-    };
-    references += static_cast<size_t>(std::ranges::count_if(outer.operands, refersToIt));
-    for (const Operation& operation : outer.operations)
-      if (operation.type == OperationType::kWhile &&
-          refersToIt(outer.operands[operation.inputs[ops::kWhileBody]]))
-        found = {&outer, &operation};
+std::vector<References> referencesOf(const graph::Model& model) {
+  std::vector<References> found(model.subgraphs.size());
+  for (size_t g = 0; g < model.subgraphs.size(); ++g) {
+    const graph::Subgraph& outer = model.subgraphs[g];
+    for (const Operand& operand : outer.operands)
+      if (operand.lifetime == Lifetime::kSubgraph) ++found[operand.subgraphIndex].count;
+    for (const Operation& operation : outer.operations) {
+      if (operation.type != OperationType::kWhile) continue;
+      const Operand& body = outer.operands[operation.inputs[ops::kWhileBody]];
+      found[body.subgraphIndex].outer = g;
+      found[body.subgraphIndex].loopInputs = operation.inputs;
+    }
   }
-  return references == 1 ? found : Caller();
+  return found;
 }
 
 // Whether a subgraph may have what is looked for.
@@ -352,11 +355,13 @@ bool joinsThree(const graph::Subgraph& subgraph) {
 }  // namespace
 
 void writeRowUpdates(ModelBuilder& builder, graph::Model* model) {
-  for (uint32_t g = 0; g < model->subgraphs.size(); ++g) {
+  if (std::ranges::none_of(model->subgraphs, joinsThree)) return;
+  const std::vector<References> references = referencesOf(*model);
+  for (size_t g = 0; g < model->subgraphs.size(); ++g) {
     if (!joinsThree(model->subgraphs[g])) continue;
     RowUpdates updates(builder, &model->subgraphs[g]);
-    const Caller caller = onlyCallerOf(*model, g);
-    if (caller.loop != nullptr) updates.findCounters(*caller.outer, *caller.loop);
+    const References& to = references[g];
+    if (to.count == 1) updates.findCounters(model->subgraphs[to.outer], to.loopInputs);
     updates.write();
   }
 }

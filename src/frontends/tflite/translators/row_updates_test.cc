@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -409,6 +410,27 @@ TEST(RowUpdates, OfAnyNumberOfRowsInALoopThatCountsThem) {
   EXPECT_FALSE(hasUpdate(LoopWriter(LoopWriter::kGiven), kBody));
   EXPECT_FALSE(hasUpdate(LoopWriter(0, false), kBody));
   EXPECT_FALSE(hasUpdate(LoopWriter(0, true, true), kBody));
+}
+
+// The operations around the loop change, too.
+TEST(RowUpdates, OfALoopInAGraphThatWritesARow) {
+  LoopWriter model(0);
+  const auto body = std::move(model.model.subgraphs.back());
+  model.model.subgraphs.pop_back();
+  const auto condition = std::move(model.model.subgraphs.back());
+  model.model.subgraphs.pop_back();
+  const int32_t looped = model.subgraph().outputs[0];
+  model.data = model.addTensor(TensorType::FLOAT32, {kRows, 2, 3});
+  model.item = model.addTensor(TensorType::FLOAT32, {2, 3});
+  model.number = model.addTensor(TensorType::INT32, {});
+  model.addUpdate();
+  std::vector<int32_t> inputs = model.subgraph().inputs;
+  inputs.insert(inputs.end(), {model.data, model.item, model.number});
+  model.setArguments(inputs, {looped, model.result});
+  model.model.subgraphs.push_back(std::make_unique<schema::SubGraphT>(*condition));
+  model.model.subgraphs.push_back(std::make_unique<schema::SubGraphT>(*body));
+  EXPECT_TRUE(hasUpdate(model, 0));
+  EXPECT_TRUE(hasUpdate(model, 2));
 }
 
 TEST(RowUpdates, DamagedFilesAreModelsOrErrors) {
