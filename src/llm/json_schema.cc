@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -12,6 +11,7 @@
 
 #include "llm/chat_template.h"
 #include "llm/number_automaton.h"
+#include "llm/schema_conformance.h"
 #include "llm/schema_conjunction.h"
 #include "llm/schema_exclusion.h"
 #include "llm/schema_formats.h"
@@ -31,22 +31,6 @@ constexpr size_t kMaxVisits = size_t{1} << 24;  // while choices are looked for
 constexpr int64_t kMaxCount = 100'000;
 constexpr uint32_t kMaxNested = 128;
 constexpr std::string_view kHere = "The schema";
-
-// Whether a value of an `enum` has one of the types; all have where there are none.
-bool hasType(const TemplateValue& value, const std::vector<std::string>& types) {
-  if (types.empty()) return true;
-  return std::ranges::any_of(types, [&](std::string_view type) {
-    if (type == "object") return value.asDictionary() != nullptr;
-    if (type == "array") return value.asList() != nullptr;
-    if (type == "string") return value.asText() != nullptr;
-    if (type == "integer")
-      return value.asInteger() != nullptr ||
-             (value.asFloat() != nullptr && *value.asFloat() == std::trunc(*value.asFloat()));
-    if (type == "number") return value.asInteger() != nullptr || value.asFloat() != nullptr;
-    if (type == "boolean") return value.asBool() != nullptr;
-    return value.isNone();
-  });
-}
 
 }  // namespace
 
@@ -82,6 +66,7 @@ class JsonSchemaReader {
 
  private:
   using Dictionary = DictionaryValue;
+  using Words = SchemaConjunction::Words;
 
   Result<uint32_t> add(Node node) {
     if (schema_.nodes_.size() == JsonSchema::kMaxNodes)
@@ -223,7 +208,7 @@ class JsonSchemaReader {
     if (all.isNever()) return never();
     if (all.choices().empty()) {
       HEARTH_ASSIGN(const TemplateValue words, TemplateValue::dictionary(all.words()));
-      return readWords(*words.asDictionary());
+      return readWords(*words.asDictionary(), true);
     }
     const SchemaConjunction::Choices choices = all.takeChoices();
     const bool isJoined = !all.words().empty() || !all.choices().empty();
@@ -238,15 +223,15 @@ class JsonSchemaReader {
     return add(std::move(node));
   }
 
-  // A schema without references and choices.
-  Result<uint32_t> readWords(const Dictionary& schema) {
-    HEARTH_ASSIGN(const std::vector<std::string> types, typesOf(schema));
+  // A schema without references and choices. `isJoined`: of words of several schemas.
+  Result<uint32_t> readWords(const Dictionary& schema, bool isJoined = false) {
     if (schema.find("enum") != nullptr || schema.find("const") != nullptr)
-      return readLiterals(schema, types);
-    HEARTH_TRY(checkWords(schema, "",
-                          {"type", "properties", "required", "additionalProperties", "items",
-                           "minItems", "maxItems", "minLength", "maxLength", "pattern", "format",
-                           "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}));
+      return readLiterals(schema, isJoined);
+    HEARTH_ASSIGN(const std::vector<std::string> types, typesOf(schema));
+    HEARTH_TRY(
+        checkWords(schema, {"type", "properties", "required", "additionalProperties", "items",
+                            "minItems", "maxItems", "minLength", "maxLength", "pattern", "format",
+                            "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}));
     if (types.size() == 1) return read(types.front(), schema);
     // Words that are of one type limit that type only.
     Node node{.kind = Kind::kAnyOf};
@@ -264,16 +249,12 @@ class JsonSchemaReader {
   }
 
   // Refuses words that are not among these and do more than describe.
-  static Status checkWords(const Dictionary& schema, std::string_view beside,
+  static Status checkWords(const Dictionary& schema,
                            std::initializer_list<std::string_view> known) {
-    for (const auto& [word, value] : schema.items) {
-      if (describes(word) || std::ranges::contains(known, std::string_view(word))) continue;
-      if (beside.empty())
+    for (const auto& [word, value] : schema.items)
+      if (!describes(word) && !std::ranges::contains(known, std::string_view(word)))
         return fail(ErrorCode::kUnsupported, "{} has the word '{}', which is not supported.", kHere,
                     word);
-      return fail(ErrorCode::kUnsupported,
-                  "{} has the word '{}' beside '{}', which is not supported.", kHere, word, beside);
-    }
     return {};
   }
 
@@ -283,25 +264,33 @@ class JsonSchemaReader {
     return schemaTypes(*type);
   }
 
-  Result<uint32_t> readLiterals(const Dictionary& schema, const std::vector<std::string>& types) {
-    HEARTH_TRY(checkWords(schema, "enum", {"enum", "const", "type"}));
+  // The listed values to which the other words apply as well.
+  Result<uint32_t> readLiterals(const Dictionary& schema, bool isJoined) {
     const TemplateValue* const choices = schema.find("enum");
-    const TemplateValue* const constant = schema.find("const");
-    if (choices != nullptr && constant != nullptr)
-      return fail(ErrorCode::kUnsupported, "{} has 'const' beside 'enum'.", kHere);
     if (choices != nullptr && choices->asList() == nullptr)
       return fail(ErrorCode::kBadData, "{} has an 'enum' that is no list.", kHere);
+    const bool isConstant = choices == nullptr;
     const std::vector<TemplateValue> one =
-        constant != nullptr ? std::vector{*constant} : std::vector<TemplateValue>();
+        isConstant ? std::vector{*schema.find("const")} : std::vector<TemplateValue>();
+    Words others = schema.items;
+    std::erase_if(others,
+                  [&](const auto& item) { return item.first == (isConstant ? "const" : "enum"); });
+    HEARTH_ASSIGN(const TemplateValue limits, TemplateValue::dictionary(std::move(others)));
+    SchemaConformance conformance([this](const std::string& place) { return find(place); }, &steps_,
+                                  &budget_);
     std::vector<std::string> literals;
-    for (const TemplateValue& value : constant != nullptr ? one : choices->asList()->items) {
-      if (!hasType(value, types)) continue;
+    for (const TemplateValue& value : isConstant ? one : choices->asList()->items) {
+      HEARTH_ASSIGN(const bool isRight, conformance.conforms(value, limits));
+      if (!isRight) continue;
       HEARTH_ASSIGN(std::string text, toJson(value, {}, kMaxLiteralBytes));
       literals.push_back(std::move(text));
     }
-    if (literals.empty())
-      return fail(ErrorCode::kBadData, "{} has an 'enum' without a value of its type.", kHere);
-    return addLiterals(std::move(literals));
+    if (!literals.empty()) return addLiterals(std::move(literals));
+    // Of several schemas another choice may be left.
+    if (isJoined) return never();
+    return fail(ErrorCode::kBadData,
+                "{} has '{}' without a value of its type and within its limits.", kHere,
+                isConstant ? "const" : "enum");
   }
 
   // A value of one type.

@@ -52,7 +52,8 @@ class JsonSchema {
   // `maxItems`, `minLength`, `maxLength`, `pattern`, `format`, `minimum`, `maximum`,
   // `exclusiveMinimum`, `exclusiveMaximum`, `enum`, `const`, `anyOf`, `oneOf` of schemas that
   // exclude each other, `allOf` of schemas that SchemaConjunction can join, and `$ref` to a place
-  // in the text itself; words that only describe are skipped. Errors: kBadData for what is no
+  // in the text itself; words that only describe are skipped. Of an `enum` or a `const` those
+  // values are left that conform to the words beside it. Errors: kBadData for what is no
   // schema, or one that no text conforms to; kUnsupported for other words, and other values of
   // these.
   static Result<JsonSchema> parse(std::string_view json);

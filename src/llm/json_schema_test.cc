@@ -85,6 +85,46 @@ TEST(JsonSchemaTest, ValuesAreThoseOfAList) {
   EXPECT_FALSE(strings.has("1"));
 }
 
+TEST(JsonSchemaTest, OfAListOnlyValuesWithinTheLimitsAreLeft) {
+  SchemaTexts numbers(R"({"enum": [1, 2, 3.5, 4, "a"], "minimum": 2, "exclusiveMaximum": 4})");
+  EXPECT_TRUE(numbers.has("2") && numbers.has("3.5") && numbers.has(R"("a")"));
+  EXPECT_FALSE(numbers.has("1") || numbers.has("4"));
+  SchemaTexts texts(R"({"type": "string", "enum": ["a", "ab", "日本語", "abcd", "x\u0001"],
+                        "minLength": 2, "maxLength": 3, "pattern": "^[^b]*b?$"})");
+  EXPECT_TRUE(texts.has(R"("ab")") && texts.has(R"("日本語")") && texts.has("\"x\\u0001\""));
+  EXPECT_FALSE(texts.has(R"("a")") || texts.has(R"("abcd")"));
+  SchemaTexts lists(R"({"enum": [[], [1], [1, "b"], [1, 2, 3], null], "minItems": 1, "maxItems": 2,
+                        "items": {"type": "integer"}})");
+  EXPECT_TRUE(lists.has("[1]") && lists.has("null"));
+  EXPECT_FALSE(lists.has("[]") || lists.has(R"([1, "b"])") || lists.has("[1, 2, 3]"));
+  SchemaTexts objects(R"({"enum": [{"a": 1}, {"a": "x"}, {"a": 1, "b": 2}, {}],
+      "properties": {"a": {"$ref": "#/$defs/number"}}, "required": ["a"],
+      "additionalProperties": false, "$defs": {"number": {"anyOf": [{"const": 1.0}, {"type": "null"}]}}})");
+  EXPECT_TRUE(objects.has(R"({"a": 1})"));
+  EXPECT_FALSE(objects.has(R"({"a": "x"})") || objects.has("{}"));
+  EXPECT_FALSE(objects.has(R"({"a": 1, "b": 2})"));
+  SchemaTexts both(R"({"enum": [1, 2], "const": 2, "description": "the larger one"})");
+  EXPECT_TRUE(both.has("2"));
+  EXPECT_FALSE(both.has("1"));
+  EXPECT_TRUE(SchemaTexts(R"({"const": "2020-02-29", "format": "date"})").has(R"("2020-02-29")"));
+}
+
+TEST(JsonSchemaTest, AListWithoutAValueWithinTheLimitsIsRefused) {
+  for (const char* const none :
+       {R"({"enum": [1, 2], "minimum": 3})", R"({"const": "abc", "maxLength": 2})",
+        R"({"enum": ["a"], "pattern": "b"})", R"({"enum": [1], "const": true})", R"({"enum": []})",
+        R"({"enum": [[1]], "items": false})"})
+    EXPECT_THAT(schemaProblem(none), HasSubstr("without a value")) << none;
+  EXPECT_THAT(schemaProblem(R"({"enum": [4], "multipleOf": 2})"), HasSubstr("'multipleOf'"));
+  EXPECT_THAT(schemaProblem(R"({"const": "2021-02-29", "format": "date"})"),
+              HasSubstr("for certain"));
+  EXPECT_THAT(schemaProblem(R"({"const": "a", "format": "color"})"), HasSubstr("'color'"));
+  EXPECT_THAT(schemaProblem(R"({"const": 1, "minimum": "a"})"), HasSubstr("no number"));
+  EXPECT_THAT(schemaProblem(R"({"const": [1], "items": {"$ref": "#/$defs/a"},
+                                "$defs": {"a": {"$ref": "#/$defs/a"}}})"),
+              HasSubstr("nests"));
+}
+
 TEST(JsonSchemaTest, ChoicesAreFollowedSideBySide) {
   SchemaTexts texts(R"({"anyOf": [
       {"type": "object", "properties": {"kind": {"const": "a"}, "x": {"type": "integer"}},

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "llm/number_automaton.h"
+#include "llm/schema_conformance.h"
 
 namespace hearth::llm {
 namespace {
@@ -26,13 +27,6 @@ constexpr std::array<std::string_view, 4> kLeast = {"minItems", "minLength", "mi
                                                     "exclusiveMinimum"};
 constexpr std::array<std::string_view, 4> kMost = {"maxItems", "maxLength", "maximum",
                                                    "exclusiveMaximum"};
-
-Status spend(size_t count, size_t* steps) {
-  *steps += std::min(count, SchemaConjunction::kMaxSteps);
-  if (*steps <= SchemaConjunction::kMaxSteps) return {};
-  return fail(ErrorCode::kUnsupported,
-              "The schema has too many schemas that a value has to conform to at once.");
-}
 
 template <typename List>
 auto* findWord(List& words, std::string_view word) {
@@ -65,21 +59,6 @@ Result<TemplateValue> both(const TemplateValue* one, const TemplateValue* other)
   return TemplateValue::dictionary({{"allOf", std::move(list)}});
 }
 
-// As JSON Schema compares values: 1 is 1.0, and not true.
-bool areSame(const TemplateValue& one, const TemplateValue& other) {
-  if ((one.asBool() != nullptr) != (other.asBool() != nullptr)) return false;
-  if (one.asList() != nullptr && other.asList() != nullptr)
-    return std::ranges::equal(one.asList()->items, other.asList()->items, areSame);
-  const DictionaryValue* const members = one.asDictionary();
-  const DictionaryValue* const others = other.asDictionary();
-  if (members == nullptr || others == nullptr) return areEqual(one, other);
-  return members->items.size() == others->items.size() &&
-         std::ranges::all_of(members->items, [&](const auto& member) {
-           const TemplateValue* const found = others->find(member.first);
-           return found != nullptr && areSame(member.second, *found);
-         });
-}
-
 Result<const ListValue*> listOf(std::string_view word, const TemplateValue& value) {
   if (value.asList() != nullptr) return value.asList();
   return fail(ErrorCode::kBadData, "The schema has '{}' without a list.", word);
@@ -99,6 +78,13 @@ Result<NumberLimit> limitOf(std::string_view word, const TemplateValue& value) {
 }
 
 }  // namespace
+
+Status spendSchemaSteps(size_t count, size_t* steps) {
+  *steps += std::min(count, SchemaConjunction::kMaxSteps);
+  if (*steps <= SchemaConjunction::kMaxSteps) return {};
+  return fail(ErrorCode::kUnsupported,
+              "The schema has too many schemas that a value has to conform to at once.");
+}
 
 bool describes(std::string_view word) {
   return std::ranges::contains(kDescribing, word);
@@ -124,7 +110,7 @@ Status SchemaConjunction::add(const TemplateValue& schema, const Find& find, siz
   while (!open.empty()) {
     const TemplateValue value = std::move(open.back());
     open.pop_back();
-    HEARTH_TRY(spend(kStepsOfSchema, steps));
+    HEARTH_TRY(spendSchemaSteps(kStepsOfSchema, steps));
     if (value.asBool() != nullptr) {
       isNever_ |= isFalse(&value);
       continue;
@@ -133,7 +119,7 @@ Status SchemaConjunction::add(const TemplateValue& schema, const Find& find, siz
     if (words == nullptr)
       return fail(ErrorCode::kBadData, "The schema has {} where an object is needed.",
                   value.kindName());
-    HEARTH_TRY(spend(words->items.size(), steps));
+    HEARTH_TRY(spendSchemaSteps(words->items.size(), steps));
     Words own;
     std::vector<TemplateValue> parts;
     for (const auto& [word, content] : words->items) {
@@ -147,7 +133,7 @@ Status SchemaConjunction::add(const TemplateValue& schema, const Find& find, siz
         HEARTH_ASSIGN(const ListValue* const list, listOf(word, content));
         if (list->items.empty())
           return fail(ErrorCode::kBadData, "The schema has '{}' without a schema.", word);
-        HEARTH_TRY(spend(list->items.size(), steps));
+        HEARTH_TRY(spendSchemaSteps(list->items.size(), steps));
         if (word == "allOf")
           parts.insert(parts.end(), list->items.begin(), list->items.end());
         else
@@ -172,7 +158,7 @@ SchemaConjunction::Choices SchemaConjunction::takeChoices() {
 }
 
 Status SchemaConjunction::merge(const Words& other, size_t* steps) {
-  HEARTH_TRY(spend(words_.size() * other.size(), steps));
+  HEARTH_TRY(spendSchemaSteps(words_.size() * other.size(), steps));
   HEARTH_TRY(mergeProperties(other, steps));
   for (const auto& [word, value] : other) {
     if (word == "properties" || word == "additionalProperties") continue;
@@ -191,14 +177,14 @@ Status SchemaConjunction::mergeProperties(const Words& other, size_t* steps) {
   const TemplateValue* const ownRest = findWord(words_, "additionalProperties");
   const TemplateValue* const addedRest = findWord(other, "additionalProperties");
   if (added == nullptr && addedRest == nullptr) return {};
-  HEARTH_TRY(
-      spend((own != nullptr ? own->items.size() : 0) * (added != nullptr ? added->items.size() : 0),
-            steps));
+  HEARTH_TRY(spendSchemaSteps(
+      (own != nullptr ? own->items.size() : 0) * (added != nullptr ? added->items.size() : 0),
+      steps));
   Words made;
   const auto join = [&](const DictionaryValue* from, const DictionaryValue* beside,
                         const TemplateValue* rest, bool isFirst) -> Status {
     if (from == nullptr) return {};
-    HEARTH_TRY(spend(from->items.size(), steps));
+    HEARTH_TRY(spendSchemaSteps(from->items.size(), steps));
     for (const auto& [name, value] : from->items) {
       const TemplateValue* const twin = beside != nullptr ? beside->find(name) : nullptr;
       if (twin != nullptr && !isFirst) continue;
@@ -235,7 +221,7 @@ Status SchemaConjunction::mergeWord(const std::string& word, const TemplateValue
   if (word == "required") {
     HEARTH_ASSIGN(const ListValue* const names, listOf(word, *own));
     HEARTH_ASSIGN(const ListValue* const more, listOf(word, value));
-    HEARTH_TRY(spend(names->items.size() + more->items.size(), steps));
+    HEARTH_TRY(spendSchemaSteps(names->items.size() + more->items.size(), steps));
     std::vector<TemplateValue> all = names->items;
     all.insert(all.end(), more->items.begin(), more->items.end());
     HEARTH_ASSIGN(*own, TemplateValue::list(std::move(all)));
@@ -280,8 +266,8 @@ Status SchemaConjunction::mergeEnums(const TemplateValue& value, TemplateValue* 
   HEARTH_ASSIGN(const ListValue* const others, listOf("enum", value));
   std::vector<TemplateValue> common;
   for (const TemplateValue& item : list->items) {
-    HEARTH_TRY(spend((1 + item.weight()) * others->items.size(), steps));
-    if (std::ranges::any_of(others->items, [&](const auto& one) { return areSame(item, one); }))
+    HEARTH_TRY(spendSchemaSteps((1 + item.weight()) * others->items.size(), steps));
+    if (std::ranges::any_of(others->items, [&](const auto& one) { return areSameJson(item, one); }))
       common.push_back(item);
   }
   isNever_ |= common.empty();

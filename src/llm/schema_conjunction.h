@@ -19,6 +19,10 @@ bool describes(std::string_view word);
 // The names in a `type`. Error: kBadData.
 Result<std::vector<std::string>> schemaTypes(const TemplateValue& type);
 
+// Counts steps that reading a document takes. Error: kUnsupported above
+// SchemaConjunction::kMaxSteps.
+Status spendSchemaSteps(size_t count, size_t* steps);
+
 // What several JSON schemas say of one value at once, as the words of one schema. `allOf` and
 // `$ref` become part of it; `anyOf` and `oneOf` stay choices.
 class SchemaConjunction {

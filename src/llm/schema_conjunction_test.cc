@@ -81,6 +81,18 @@ TEST(SchemaConjunctionTest, ValuesAreCommonOnes) {
               HasSubstr("no value"));
 }
 
+TEST(SchemaConjunctionTest, LimitsOfOneSchemaHoldForTheValuesOfTheOther) {
+  SchemaTexts texts(R"({"enum": [1, 5, "a", "abc"],
+                        "anyOf": [{"type": "number", "minimum": 2}, {"type": "string", "maxLength": 1}]})");
+  EXPECT_TRUE(texts.has("5") && texts.has(R"("a")"));
+  EXPECT_FALSE(texts.has("1") || texts.has(R"("abc")"));
+  // Of a choice no value may be left.
+  SchemaTexts one(R"({"enum": [1, "a"], "anyOf": [{"type": "null"}, {"minimum": 1}]})");
+  EXPECT_TRUE(one.has("1") && one.has(R"("a")"));
+  EXPECT_THAT(schemaProblem(R"({"allOf": [{"enum": [1, 2]}, {"minimum": 3}]})"),
+              HasSubstr("no value"));
+}
+
 TEST(SchemaConjunctionTest, WhatContainsItselfIsReadOrRefused) {
   SchemaTexts list(R"({"type": "object", "properties": {
       "next": {"allOf": [{"$ref": "#"}, {"required": ["v"]}]}, "v": {"type": "null"}}})");
@@ -198,9 +210,10 @@ class RandomSchemas {
     if (depth == 0) {
       if (below(3) == 0) made["minimum"] = below(3);
       if (below(4) == 0) made["exclusiveMaximum"] = 2 + below(3);
-      if (below(6) == 0) return {{"enum", {1, "a", true, nullptr}}};
+      if (below(6) == 0) made["enum"] = {1, 2, "a", true, nullptr};
       return made;
     }
+    if (below(6) == 0) made["enum"] = {1, 3, nullptr, {1, nullptr}, {{"x", 1}}, {{"y", nullptr}}};
     for (const char* const word : {"allOf", "anyOf", "oneOf"})
       if (below(3) == 0) made[word] = list(1 + below(3));
     if (below(8) == 0) made["$ref"] = below(2) == 0 ? "#/$defs/a" : "#/$defs/b";
