@@ -184,12 +184,16 @@ HEARTH_EXPORT hearth_status hearth_llm_session_start_report_json(const hearth_ll
 // the call.
 typedef struct hearth_llm_answer_options {
   size_t size;
-  uint32_t max_tokens;       // 0 = as many as the context has room for
-  float temperature;         // 0 = always the most likely token; negative = the model's own
-  uint32_t top_k;            // only the K most likely tokens; 0 = the model's own, or all
-  float top_p;               // only the most likely with this probability together; 0 as above
-  float min_p;               // only those with this share of the most likely one's; 0 = all
-  uint32_t padding;          // 0
+  uint32_t max_tokens;  // 0 = as many as the context has room for
+  float temperature;    // 0 = always the most likely token; negative = the model's own
+  uint32_t top_k;       // only the K most likely tokens; 0 = the model's own, or all
+  float top_p;          // only the most likely with this probability together; 0 as above
+  float min_p;          // only those with this share of the most likely one's; 0 = all
+  // A score above 0 of a token that prompt or answer have already is divided by this, one below is
+  // multiplied; 0 = 1, which changes nothing.
+  float repetition_penalty;
+  float presence_penalty;    // subtracted from the score of each token that the answer has,
+  float frequency_penalty;   // and this as often as it has it
   uint64_t seed;             // the same seed gives the same answer
   const char* const* stops;  // `stop_count` texts that end the answer, besides the model's own
   size_t stop_count;
@@ -208,7 +212,7 @@ typedef struct hearth_llm_answer_options {
 
 // The default values as an initialiser.
 #define HEARTH_LLM_ANSWER_OPTIONS_INIT \
-  {sizeof(hearth_llm_answer_options), 0, -1, 0, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL}
+  {sizeof(hearth_llm_answer_options), 0, -1, 0, 0, 0, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL}
 
 typedef struct hearth_llm_answer hearth_llm_answer;
 

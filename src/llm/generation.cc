@@ -69,7 +69,7 @@ Result<std::optional<std::string>> Generation::next(const StepLimits& limits) {
     HEARTH_TRY(constraint->restrict(scores_, ends_));
     scores = scores_;
   }
-  const int32_t token = sampler_.next(scores);
+  const int32_t token = sampler_.next(scores, session_.tokens(), answer_.size());
   const bool isEnd = std::ranges::contains(ends_, token);
   if (constraint != nullptr && !isEnd && !constraint->accept(token))
     return fail(ErrorCode::kUnsupported,

@@ -24,6 +24,9 @@ SamplerOptions samplerOptions(const LlmMetadata& metadata, const SamplerChoice& 
   options.topK = choice.topK.value_or(options.topK);
   options.topP = choice.topP.value_or(options.topP);
   options.minP = choice.minP.value_or(options.minP);
+  options.repetitionPenalty = choice.repetitionPenalty.value_or(1);
+  options.presencePenalty = choice.presencePenalty.value_or(0);
+  options.frequencyPenalty = choice.frequencyPenalty.value_or(0);
   options.seed = choice.seed.value_or(options.seed);
   options.suppressed = metadata.suppressedTokens;
   return options;
@@ -76,7 +79,38 @@ void Sampler::collect(std::span<const float> logits) {
   std::ranges::sort(candidates_, isBefore);
 }
 
-int32_t Sampler::next(std::span<const float> logits) {
+std::span<const float> Sampler::penalized(std::span<const float> logits,
+                                          std::span<const int32_t> text, size_t answered) {
+  const bool hasRepetition = options_.repetitionPenalty != 1;
+  const bool hasAnswer = options_.presencePenalty != 0 || options_.frequencyPenalty != 0;
+  if (!hasRepetition && !hasAnswer) return logits;
+  penalized_.assign(logits.begin(), logits.end());
+  // Calls `change` with the score of each token that is there, and how often it is.
+  const auto forEach = [&](std::span<const int32_t> tokens, const auto& change) {
+    std::vector<int32_t> sorted(tokens.begin(), tokens.end());
+    std::ranges::sort(sorted);
+    for (auto first = sorted.begin(); first != sorted.end();) {
+      const auto next = std::upper_bound(first, sorted.end(), *first);
+      if (*first >= 0 && static_cast<size_t>(*first) < penalized_.size())
+        change(&penalized_[static_cast<size_t>(*first)], static_cast<float>(next - first));
+      first = next;
+    }
+  };
+  if (hasRepetition)
+    forEach(text, [&](float* score, float /*count*/) {
+      *score =
+          *score > 0 ? *score / options_.repetitionPenalty : *score * options_.repetitionPenalty;
+    });
+  if (hasAnswer)
+    forEach(text.last(answered), [&](float* score, float count) {
+      *score -= options_.presencePenalty + options_.frequencyPenalty * count;
+    });
+  return penalized_;
+}
+
+int32_t Sampler::next(std::span<const float> logits, std::span<const int32_t> text,
+                      size_t answered) {
+  logits = penalized(logits, text, answered);
   if (!(options_.temperature > 0) || options_.topK == 1) return mostLikely(logits);
   collect(logits);
   if (candidates_.empty()) return mostLikely(logits);

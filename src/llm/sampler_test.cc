@@ -51,6 +51,22 @@ TEST(SamplerTest, UnlikelyTokensAreCutOff) {
   EXPECT_EQ(half[0] + half[3], 0);
 }
 
+TEST(SamplerTest, TokensThatAreThereBecomeLessLikely) {
+  const std::vector<float> logits = {2, 1.5F, -1, -1.5F};
+  const std::vector<int32_t> text = {0, 2, 0, 1, 1, 0};  // the last three are the answer
+  EXPECT_EQ(Sampler({}).next(logits, text, 3), 0);
+  EXPECT_EQ(Sampler({.repetitionPenalty = 2}).next(logits, std::vector<int32_t>{0}, 0), 1);
+  // Scores below 0 become lower, too.
+  EXPECT_EQ(Sampler({.repetitionPenalty = 2, .suppressed = {0, 1}}).next(logits, text, 3), 3);
+  EXPECT_EQ(Sampler({.presencePenalty = 1}).next(logits, text, 3), 0);
+  EXPECT_EQ(Sampler({.presencePenalty = 1}).next(logits, text, 1), 1);
+  EXPECT_EQ(Sampler({.presencePenalty = -1}).next(logits, std::vector<int32_t>{0, 1}, 1), 1);
+  EXPECT_EQ(Sampler({.frequencyPenalty = 0.4F}).next(logits, text, 3), 0);
+  EXPECT_EQ(Sampler({.frequencyPenalty = 0.4F}).next(logits, std::vector<int32_t>{0, 0}, 2), 1);
+  // Tokens that there are no scores of.
+  EXPECT_EQ(Sampler({.presencePenalty = 1}).next(logits, std::vector<int32_t>{-1, 4}, 2), 0);
+}
+
 TEST(SamplerTest, ASeedRepeatsItself) {
   Sampler one({.temperature = 1, .seed = 3});
   Sampler other({.temperature = 1, .seed = 3});

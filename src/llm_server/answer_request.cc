@@ -23,6 +23,9 @@ constexpr size_t kMaxTools = 1000;
 constexpr size_t kMaxPromptTokens = size_t{1} << 24;
 constexpr uint32_t kMostLikelyTokens = 20;
 constexpr double kHottest = 100;
+// Of `repetition_penalty`.
+constexpr double kLeastPenalty = 0.1;
+constexpr double kMostPenalty = 10;
 constexpr size_t kCompletionTokens = 16;  // as OpenAI's interface has it
 
 // Reads the members of one request. All that JsonReader refuses is refused with its sentence.
@@ -71,6 +74,10 @@ class Body {
     if (key_ == "temperature") return readFraction(kHottest, &request_.sampler.temperature);
     if (key_ == "top_p") return readFraction(1, &request_.sampler.topP);
     if (key_ == "min_p") return readFraction(1, &request_.sampler.minP);
+    if (key_ == "presence_penalty") return readNumber(-2, 2, &request_.sampler.presencePenalty);
+    if (key_ == "frequency_penalty") return readNumber(-2, 2, &request_.sampler.frequencyPenalty);
+    if (key_ == "repetition_penalty")
+      return readNumber(kLeastPenalty, kMostPenalty, &request_.sampler.repetitionPenalty);
     if (key_ == "top_k") return readTopK();
     if (key_ == "seed") return readSeed();
     if (key_ == "logprobs") return readLogprobs();
@@ -84,7 +91,6 @@ class Body {
   // What is only understood where it says what happens anyway.
   ApiResult<void> readRestricted() {
     if (key_ == "n" || key_ == "best_of") return expectNumber(1);
-    if (key_ == "frequency_penalty" || key_ == "presence_penalty") return expectNumber(0);
     if (key_ == "echo") return expectFlag(false);
     if (key_ == "functions" || key_ == "logit_bias" || key_ == "modalities") return expectNothing();
     if (key_ == "response_format") return readFormat();
@@ -124,10 +130,14 @@ class Body {
   }
 
   ApiResult<void> readFraction(double most, std::optional<float>* fraction) {
+    return readNumber(0, most, fraction);
+  }
+
+  ApiResult<void> readNumber(double least, double most, std::optional<float>* fraction) {
     HEARTH_TRY(expectKind(Kind::kNumber, "a number"));
     HEARTH_ASSIGN(const double number, passed(reader_.readNumber()));
-    if (!(number >= 0 && number <= most))
-      return refuse(key_, "'{}' is {}; it has to be from 0 to {}.", key_, number, most);
+    if (!(number >= least && number <= most))
+      return refuse(key_, "'{}' is {}; it has to be from {} to {}.", key_, number, least, most);
     *fraction = static_cast<float>(number);
     return {};
   }

@@ -69,7 +69,6 @@ TEST(AnswerRequestTest, ACompletionHasAPromptOfTextOrTokens) {
 TEST(AnswerRequestTest, WhatTheServerLacksIsRefused) {
   EXPECT_EQ(refused(chatWith("")), "-");
   EXPECT_EQ(refused(chatWith(R"("n": 2)")), "n");
-  EXPECT_EQ(refused(chatWith(R"("presence_penalty": 0.5)")), "presence_penalty");
   EXPECT_EQ(refused(chatWith(R"("functions": [{}])")), "functions");
   EXPECT_EQ(refused(chatWith(R"("logit_bias": {"1": 2})")), "logit_bias");
   EXPECT_EQ(refused(chatWith(R"("response_format": {"type": "grammar"})")), "response_format");
@@ -139,6 +138,9 @@ TEST(AnswerRequestTest, ValuesOutsideTheirRangesAreRefused) {
   EXPECT_EQ(refused(chatWith(R"("max_tokens": "1")")), "max_tokens");
   EXPECT_EQ(refused(chatWith(R"("temperature": -1)")), "temperature");
   EXPECT_EQ(refused(chatWith(R"("top_p": 1.5)")), "top_p");
+  EXPECT_EQ(refused(chatWith(R"("presence_penalty": 2.5)")), "presence_penalty");
+  EXPECT_EQ(refused(chatWith(R"("frequency_penalty": -2.5)")), "frequency_penalty");
+  EXPECT_EQ(refused(chatWith(R"("repetition_penalty": 0)")), "repetition_penalty");
   EXPECT_EQ(refused(chatWith(R"("stop": "")")), "stop");
   EXPECT_EQ(refused(chatWith(R"("stop": [1])")), "stop");
   EXPECT_EQ(refused(chatWith(R"("stream": 1)")), "stream");

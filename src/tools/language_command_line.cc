@@ -52,6 +52,10 @@ void addGeneration(CLI::App* app, LanguageOptions* options) {
                   "Draw among tokens with this share of the most likely one's probability")
       ->check(CLI::Range(0.0F, 1.0F))
       ->type_name("P");
+  app->add_option("--repetition-penalty", options->repetitionPenalty,
+                  "Above 1: how much less likely tokens are that the text has already (1)")
+      ->check(CLI::Range(0.1F, 10.0F))
+      ->type_name("R");
   app->add_option("--seed", options->seed, "Where the drawing begins (0)")->type_name("N");
   app->add_option("--stop", options->stops, "A text that ends the answer; may be repeated")
       ->allow_extra_args(false)

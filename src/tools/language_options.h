@@ -28,6 +28,7 @@ struct LanguageOptions {
   std::optional<uint32_t> topK;
   std::optional<float> topP;
   std::optional<float> minP;
+  std::optional<float> repetitionPenalty;
   std::optional<uint64_t> seed;
   size_t context = 0;  // 0 = the model's
   uint32_t threads = 0;

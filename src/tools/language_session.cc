@@ -116,9 +116,15 @@ Outcome<void> LanguageSession::prepare() {
   const auto prefills = identity_ && isMarked ? llm::Prefills::kWhenNeeded : llm::Prefills::kAtOnce;
   HEARTH_ASSIGN(auto compiled, llm::CompiledModel::create(file_, compile_, prefills));
   HEARTH_ASSIGN(session_, llm::Session::create(std::move(compiled), context));
-  sampler_ = std::make_unique<llm::Sampler>(llm::samplerOptions(
-      file_.metadata,
-      {options_.temperature, options_.topK, options_.topP, options_.minP, options_.seed}));
+  sampler_ = std::make_unique<llm::Sampler>(
+      llm::samplerOptions(file_.metadata, {.temperature = options_.temperature,
+                                           .topK = options_.topK,
+                                           .topP = options_.topP,
+                                           .minP = options_.minP,
+                                           .repetitionPenalty = options_.repetitionPenalty,
+                                           .presencePenalty = {},
+                                           .frequencyPenalty = {},
+                                           .seed = options_.seed}));
   readyMs_ =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   watchdog_.beginStage("");

@@ -195,6 +195,25 @@ class LlmTest(unittest.TestCase):
         self.assertEqual(str(self.model.complete(QUESTION, max_tokens=len(wanted), hook=hook)), "Bonn")
         self.assertEqual(seen, [wanted[:i] for i in range(len(wanted))])
 
+    def testPenaltiesKeepAnAnswerFromRepeatingItself(self):
+        prompt = "One two three one two three one two three one"
+
+        def answered(**penalties):
+            session = self.model.session()
+            session.append(self.model.tokenize(prompt))
+            count = len(session.tokens)
+            str(session.answer(max_tokens=12, temperature=0, **penalties))
+            return session.tokens[:count], session.tokens[count:]
+
+        self.assertLess(len(set(answered()[1])), 12)
+        for name in ("presence_penalty", "frequency_penalty"):
+            answer = answered(**{name: 1000})[1]
+            self.assertEqual(len(set(answer)), len(answer), name)
+        before, answer = answered(repetition_penalty=10)
+        self.assertFalse(set(before) & set(answer))
+        with self.assertRaisesRegex(InvalidArgument, "0.1 to 10"):
+            answered(repetition_penalty=-1)
+
     def testTextAndTokens(self):
         tokens = self.model.tokenize("<|im_end|>", special=True)
         self.assertEqual(len(tokens), 1)

@@ -22,11 +22,21 @@ Result<SamplerChoice> samplerChoice(const hearth_llm_answer_options& options) {
     return fail(ErrorCode::kBadData,
                 "The temperature is {}, top_p {} and min_p {}; the latter two are from 0 to 1.",
                 options.temperature, options.top_p, options.min_p);
+  const float repetition = options.repetition_penalty;
+  if (!(repetition == 0 || (repetition >= 0.1F && repetition <= 10)) ||
+      !std::isfinite(options.presence_penalty) || !std::isfinite(options.frequency_penalty))
+    return fail(ErrorCode::kBadData,
+                "The repetition penalty is {}, that of presence {}, of frequency {}; the first is "
+                "from 0.1 to 10, the others are numbers.",
+                repetition, options.presence_penalty, options.frequency_penalty);
   SamplerChoice choice;
   if (options.temperature >= 0) choice.temperature = options.temperature;
   if (options.top_k != 0) choice.topK = options.top_k;
   if (options.top_p != 0) choice.topP = options.top_p;
   if (options.min_p != 0) choice.minP = options.min_p;
+  if (repetition != 0) choice.repetitionPenalty = repetition;
+  choice.presencePenalty = options.presence_penalty;
+  choice.frequencyPenalty = options.frequency_penalty;
   if (options.seed != 0) choice.seed = options.seed;
   return choice;
 }

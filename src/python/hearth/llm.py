@@ -59,10 +59,12 @@ class _Options(_Structure):
 class _AnswerOptions(_Structure):
     _fields_ = [("size", ctypes.c_size_t), ("max_tokens", ctypes.c_uint32),
                 ("temperature", ctypes.c_float), ("top_k", ctypes.c_uint32),
-                ("top_p", ctypes.c_float), ("min_p", ctypes.c_float), ("padding", ctypes.c_uint32),
-                ("seed", ctypes.c_uint64), ("stops", ctypes.POINTER(ctypes.c_char_p)),
-                ("stop_count", ctypes.c_size_t), ("json_schema", ctypes.c_char_p),
-                ("tools", ctypes.c_char_p), ("tool_choice", ctypes.c_char_p)]
+                ("top_p", ctypes.c_float), ("min_p", ctypes.c_float),
+                ("repetition_penalty", ctypes.c_float), ("presence_penalty", ctypes.c_float),
+                ("frequency_penalty", ctypes.c_float), ("seed", ctypes.c_uint64),
+                ("stops", ctypes.POINTER(ctypes.c_char_p)), ("stop_count", ctypes.c_size_t),
+                ("json_schema", ctypes.c_char_p), ("tools", ctypes.c_char_p),
+                ("tool_choice", ctypes.c_char_p)]
 
 
 class _ToolCall(_Structure):
@@ -381,7 +383,8 @@ class Session:
             return Session._make(self.model, self)
 
     def answer(self, *, max_tokens=0, temperature=None, top_k=0, top_p=0, min_p=0, seed=0, stops=(),
-               json_schema=None, hook=None, tools=None, tool_choice=None):
+               json_schema=None, hook=None, tools=None, tool_choice=None, repetition_penalty=1,
+               presence_penalty=0, frequency_penalty=0):
         """An Answer that continues the text. Nothing is computed yet.
 
         `max_tokens`: 0 = as many as the context has room for. `temperature`: 0 = always the most
@@ -392,13 +395,19 @@ class Session:
         the answer so far. `tools`: dicts as OpenAI's interface has them, which the prompt has told the
         model of; Answer.tool_calls has calls of them, and the text has not. `tool_choice`: "auto",
         "required" (the answer is a call) or the name of the tool that is called.
+        `repetition_penalty`: of tokens that the text has already, a score above 0 is divided by it,
+        one below is multiplied. `presence_penalty` and `frequency_penalty`: subtracted from the
+        score of each token that the answer has, the second as often as it has it.
         """
         return Answer(self, hook, max_tokens=_number("max_tokens", max_tokens, (1 << 32) - 1),
                       temperature=-1 if temperature is None else float(temperature),
                       top_k=_number("top_k", top_k, (1 << 32) - 1), top_p=float(top_p),
                       min_p=float(min_p), seed=_number("seed", seed, (1 << 64) - 1), stops=stops,
                       json_schema=_schema(json_schema), tools=_tools(tools),
-                      tool_choice=None if tool_choice is None else _utf8(tool_choice, "tool_choice"))
+                      tool_choice=None if tool_choice is None else _utf8(tool_choice, "tool_choice"),
+                      repetition_penalty=float(repetition_penalty),
+                      presence_penalty=float(presence_penalty),
+                      frequency_penalty=float(frequency_penalty))
 
     @property
     def statistics(self):
