@@ -13,9 +13,10 @@
 
 namespace hearth::ipc {
 
-// What a driver allocates for one client to prepare a model and to compute it. It counts among the
-// client's memories until the driver frees it, or the client has neither the model nor an execution
-// of it: other clients of the same model may use it for longer, and have their own. Thread-safe.
+// What a driver allocates for one client to prepare a model and to compute it, or as memory of the
+// device for arguments. It counts among the client's memories until the driver frees it, or the
+// client has neither the model nor an execution of it, or not the buffer: other clients of the same
+// model may use it for longer, and have their own. Thread-safe.
 class ModelMemory final : public memory::Budget, public std::enable_shared_from_this<ModelMemory> {
  public:
   explicit ModelMemory(ClientMemories memories) : memories_(std::move(memories)) {}

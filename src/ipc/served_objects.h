@@ -35,6 +35,7 @@ struct ClientModel {
 
 // Memory of the device for arguments of a client's models.
 struct ClientBuffer {
+  std::shared_ptr<ModelMemory> memory;
   std::unique_ptr<hal::Buffer> buffer;
   std::set<std::tuple<uint64_t, bool, uint32_t>> roles;  // model, whether input, index
 };

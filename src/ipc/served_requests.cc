@@ -504,7 +504,11 @@ Status ServedRequests::allocate(Call& call, schema::Allocation::Reader from) {
         {model->served->prepared, role.getIsInput(), role.getIndex(), role.getFrequency()});
     entry->roles.emplace(role.getModel(), role.getIsInput(), role.getIndex());
   }
-  HEARTH_ASSIGN(entry->buffer, device_->allocate({readDimensions(from)}, roles));
+  entry->memory = std::make_shared<ModelMemory>(memories_);
+  {
+    const memory::BudgetScope scope(entry->memory.get());
+    HEARTH_ASSIGN(entry->buffer, device_->allocate({readDimensions(from)}, roles));
+  }
   if (entry->buffer == nullptr) return fail(ErrorCode::kOpFailed, "The driver gives no buffer.");
   HEARTH_ASSIGN(const uint64_t name, objects_.add(std::move(entry)));
   call.reply.setObject(name);

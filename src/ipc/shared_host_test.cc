@@ -13,6 +13,7 @@
 #include "hal/cts/model_builder.h"
 #include "ipc/hosted_device.h"
 #include "ipc/testing/comes_true.h"
+#include "ipc/testing/fake_device.h"
 #include "ipc/testing/listening_host.h"
 
 namespace hearth::ipc {
@@ -184,6 +185,47 @@ TEST(SharedHost, MemoryOfComputationsIsLimitedForEachClient) {
       EXPECT_TRUE(status) << status.error().toString();
     }
   }
+}
+
+// Drivers allocate memory of the device for arguments, and clients give it up.
+TEST(SharedHost, MemoryOfTheDeviceIsLimitedForEachClient) {
+  constexpr uint32_t kElements = kFits * kFits;
+  const ListeningHost host(std::make_shared<FakeDevice>(), {.bytes = kClientBytes});
+  hal::cts::ModelBuilder builder;
+  const auto real = graph::OperandType::kTensorFloat32;
+  const uint32_t a = builder.input(real, {kElements});
+  const uint32_t b = builder.input(real, {kElements});
+  const uint32_t sum = builder.output(real, {kElements});
+  builder.operation(graph::OperationType::kAdd, {a, b, builder.scalar(int32_t{0})}, {sum});
+  const auto model = std::make_shared<const graph::Model>(builder.model());
+  struct Side {
+    std::shared_ptr<hal::Device> device;
+    std::shared_ptr<hal::PreparedModel> prepared;
+    auto allocate() const { return device->allocate({{kElements}}, {{prepared, true, 0}}); }
+  };
+  std::vector<Side> sides;
+  for (int i = 0; i < 2; ++i) {
+    auto device = HostedDevice::create("fake", host.opener());
+    ASSERT_TRUE(device) << device.error().toString();
+    auto prepared = (*device)->prepareModel(model, {}, {});
+    ASSERT_TRUE(prepared) << prepared.error().toString();
+    sides.push_back({*device, *prepared});
+  }
+  const auto expectFull = [&] {
+    const auto more = sides[0].allocate();
+    ASSERT_FALSE(more);
+    expectTooMuch(std::unexpected(more.error()));
+  };
+  auto first = sides[0].allocate();
+  ASSERT_TRUE(first) << first.error().toString();
+  expectFull();
+  EXPECT_TRUE(sides[1].allocate());
+  first->reset();
+  EXPECT_TRUE(comesTrue([&] {
+    first = sides[0].allocate();
+    return first.has_value();
+  }));
+  expectFull();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "drivers/vulkan/testing/validated_device.h"
 #include "hal/cts/model_builder.h"
+#include "memory/budget.h"
 
 namespace hearth::vulkan {
 namespace {
@@ -189,6 +191,41 @@ TEST_F(DeviceTensorsTest, WhatDoesNotFitIsRefused) {
   EXPECT_FALSE(device_->allocate({}, {{model, true, 2}}));
   EXPECT_FALSE(device_->allocate({{kCount + 1}}, {{model, true, 0}}));
   EXPECT_FALSE(device_->allocate({}, {{nullptr, true, 0}}));
+}
+
+// Counts what is taken, up to a limit.
+class CountingBudget final : public memory::Budget {
+ public:
+  Result<std::shared_ptr<void>> reserve(uint64_t bytes) override {
+    if (*taken_ + bytes > limit)
+      return fail(ErrorCode::kResourceExhaustedTransient, "The budget is {} bytes.", limit);
+    *taken_ += bytes;
+    return std::shared_ptr<void>(nullptr, [taken = taken_, bytes](void*) { *taken -= bytes; });
+  }
+  uint64_t taken() const { return *taken_; }
+
+  uint64_t limit = UINT64_MAX;
+
+ private:
+  const std::shared_ptr<std::atomic<uint64_t>> taken_ = std::make_shared<std::atomic<uint64_t>>();
+};
+
+TEST_F(DeviceTensorsTest, MemoryCountsForWhoeverItIsFor) {
+  CountingBudget budget;
+  {
+    const memory::BudgetScope scope(&budget);
+    const auto model = prepareStep();
+    const uint64_t ofModel = budget.taken();
+    EXPECT_GT(ofModel, 0u);
+    const auto buffer = allocate(model);
+    const uint64_t ofBoth = budget.taken();
+    EXPECT_GE(ofBoth, ofModel + kCount * sizeof(float));
+    budget.limit = ofBoth;
+    const auto more = device_->allocate({}, {{model, true, 0}});
+    ASSERT_FALSE(more);
+    EXPECT_EQ(more.error().code(), ErrorCode::kResourceExhaustedTransient);
+  }
+  EXPECT_EQ(budget.taken(), 0u);
 }
 
 TEST_F(DeviceTensorsTest, ABufferThatIsReleasedLivesAsLongAsItsExecution) {

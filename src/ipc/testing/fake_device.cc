@@ -11,6 +11,7 @@
 #include "graph/model.h"
 #include "hal/fenced_thread.h"
 #include "hal/progress.h"
+#include "memory/budget.h"
 
 namespace hearth::ipc {
 namespace {
@@ -140,8 +141,8 @@ class FakeModel final : public hal::PreparedModel {
 
 class FakeBuffer final : public hal::Buffer {
  public:
-  FakeBuffer(std::shared_ptr<FakeDevice> device, uint32_t token)
-      : device_(std::move(device)), token_(token) {}
+  FakeBuffer(std::shared_ptr<FakeDevice> device, uint32_t token, std::shared_ptr<void> room)
+      : device_(std::move(device)), token_(token), room_(std::move(room)) {}
   ~FakeBuffer() override {
     const std::lock_guard lock(device_->mutex_);
     device_->buffers_.erase(token_);
@@ -166,6 +167,7 @@ class FakeBuffer final : public hal::Buffer {
  private:
   const std::shared_ptr<FakeDevice> device_;
   const uint32_t token_;
+  const std::shared_ptr<void> room_;
 };
 
 hal::Capabilities FakeDevice::capabilities() const {
@@ -205,9 +207,10 @@ Result<std::unique_ptr<hal::Buffer>> FakeDevice::allocate(
   size_t size = sizeof(float);
   for (const uint32_t dimension : description.dimensions) size *= dimension;
   if (size > (size_t{1} << 20)) return fail(ErrorCode::kOutOfMemory, "There is not so much.");
+  HEARTH_ASSIGN(std::shared_ptr<void> room, memory::reserveRoom(size));
   const std::lock_guard lock(mutex_);
   buffers_[++lastBuffer_] = std::make_shared<std::vector<uint8_t>>(size);
-  return std::make_unique<FakeBuffer>(shared_from_this(), lastBuffer_);
+  return std::make_unique<FakeBuffer>(shared_from_this(), lastBuffer_, std::move(room));
 }
 
 void FakeDevice::hold() {
