@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "hal/request_check.h"
 
 namespace hearth::runtime {
 namespace {
@@ -77,6 +78,17 @@ Result<std::shared_ptr<hal::PreparedModel>> prepareFromFiles(hal::Device& device
   if (prepared == nullptr)
     return fail(ErrorCode::kOpFailed, "The device {} gives no model.", device.name());
   return prepared;
+}
+
+// What was kept of a model that had lost pages is of no use.
+void emptyFiles(const CacheRequest& request, const hal::CacheToken& key,
+                const hal::CacheFileCounts& counts) {
+  const auto cache = openCache(request, key, counts, false);
+  if (!cache) return;
+  for (const auto* const files : {&cache->modelFiles, &cache->dataFiles})
+    for (const base::Descriptor& file : *files)
+      if (::ftruncate(file.get(), 0) != 0)
+        base::logWarn("A cache file of a model that lost pages stays: {}.", std::strerror(errno));
 }
 
 }  // namespace
@@ -148,8 +160,15 @@ Result<CachedPreparation> prepareCached(hal::Device& device, const ModelSource& 
     else
       made.cache = opened.error().toString();
   }
-  HEARTH_ASSIGN(auto wanted, model());
-  HEARTH_ASSIGN(made.prepared, device.prepareModel(std::move(wanted), options, std::move(cache)));
+  HEARTH_ASSIGN(const auto wanted, model());
+  const hal::CacheToken token = cache.token;
+  const bool isKept = !cache.modelFiles.empty() || !cache.dataFiles.empty();
+  HEARTH_ASSIGN(made.prepared, device.prepareModel(wanted, options, std::move(cache)));
+  // A driver's library in this process does not learn of pages that were lost.
+  if (Status whole = hal::checkPoolsWhole(*wanted); !whole) {
+    if (isKept) emptyFiles(*request, token, counts);
+    return std::unexpected(std::move(whole.error()));
+  }
   return made;
 }
 
