@@ -7,8 +7,10 @@
 
 #include "base/caught.h"
 #include "base/fork_gate.h"
+#include "base/log.h"
 #include "base/trace.h"
 #include "hal/request_check.h"
+#include "runtime/fallback_model.h"
 #include "runtime/fence_watcher.h"
 
 namespace hearth::runtime {
@@ -180,6 +182,36 @@ Status Execution::bind(unsigned side) {
   return {};
 }
 
+bool Execution::leaveDevices(const Error& error) {
+  if (!states_.isOnDevice() || compilation_->hasExplicitDevices() ||
+      !isWorthAnotherDevice(error, Attempt::kExecution, false))
+    return false;
+  if (const Status left = states_.leaveDevices(); !left) {
+    base::logWarn("The state of an execution is lost with its device. {}", left.error().toString());
+    return false;
+  }
+  for (auto& bound : bound_) bound.reset();
+  return true;
+}
+
+Status Execution::bindAnywhere(unsigned side) {
+  if (bound_[side] != nullptr) return {};
+  Status bound = bind(side);
+  if (!bound && leaveDevices(bound.error())) bound = bind(side);
+  return bound;
+}
+
+hal::ExecutionResult Execution::computeOn(unsigned side, const base::Deadline& deadline) {
+  hal::ExecutionResult result;
+  result.status = bindAnywhere(side);
+  if (!result.status) return result;
+  result = bound_[side]->compute(deadline);
+  if (result.status || !leaveDevices(result.status.error())) return result;
+  result = {};
+  result.status = bind(side);
+  return result.status ? bound_[side]->compute(deadline) : result;
+}
+
 Status Execution::renewStrings() {
   if (strings_ == nullptr) return {};
   auto renewed = std::make_unique<memory::StringScope>();
@@ -202,9 +234,7 @@ hal::ExecutionResult Execution::run(const Claim& /*claim*/, const base::Deadline
   result.status = renewStrings();
   if (!result.status) return result;
   const memory::StringScopeOfThread scope(strings_.get());
-  if (bound_[side] == nullptr) result.status = bind(side);
-  if (!result.status) return result;
-  return ended(side, bound_[side]->compute(deadline));
+  return ended(side, computeOn(side, deadline));
 }
 
 hal::ExecutionResult Execution::ended(unsigned side, hal::ExecutionResult result) {
@@ -259,8 +289,7 @@ Status Execution::runAndNote(const Claim& claim, const base::Deadline& deadline,
 Status Execution::prepareRun() {
   HEARTH_ASSIGN(const Claim claimed, claim());
   HEARTH_TRY(checkComplete());
-  const unsigned side = states_.current();
-  return bound_[side] == nullptr ? bind(side) : Status();
+  return bindAnywhere(states_.current());
 }
 
 Status Execution::compute(const base::Deadline& deadline) {

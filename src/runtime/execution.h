@@ -142,6 +142,12 @@ class Execution : public std::enable_shared_from_this<Execution> {
   // Replaces an argument and what is bound to it. The caller has the claim.
   void setArgument(hal::Argument argument, hal::Argument* to);
   Status bind(unsigned side);
+  // The same, with states where another device can read them if the first one fails.
+  Status bindAnywhere(unsigned side);
+  hal::ExecutionResult computeOn(unsigned side, const base::Deadline& deadline);
+  // After a failure: whether another device may succeed now that it can read the states, which the
+  // device has given back.
+  bool leaveDevices(const Error& error);
   // What follows a computation that read this side.
   hal::ExecutionResult ended(unsigned side, hal::ExecutionResult result);
   // Runs once, notes how that went, and releases `released` if it is not null.

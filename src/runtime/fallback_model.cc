@@ -70,6 +70,15 @@ class Rest {
   std::atomic<int64_t> end_ = 0;
 };
 
+// Whether an argument lies in the memory of a device, where no other one reads or writes it.
+bool isBoundToDevice(const hal::Request& request) {
+  constexpr auto isBuffer = [](const hal::Argument& argument) {
+    return argument.kind == hal::Argument::Kind::kBuffer;
+  };
+  return std::ranges::any_of(request.inputs, isBuffer) ||
+         std::ranges::any_of(request.outputs, isBuffer);
+}
+
 class FallbackModel final : public hal::PreparedModel,
                             public std::enable_shared_from_this<FallbackModel> {
  public:
@@ -152,6 +161,7 @@ class FallbackExecution final : public hal::Execution {
 };
 
 Result<std::unique_ptr<hal::Execution>> FallbackModel::createExecution(hal::Request request) {
+  if (isBoundToDevice(request)) return prepared_->createExecution(std::move(request));
   if (!isFirstTried())
     if (auto second = createSecond(request)) return second;
   auto first = prepared_->createExecution(request);

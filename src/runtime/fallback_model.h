@@ -17,8 +17,9 @@ bool isWorthAnotherDevice(const Error& error, Attempt failed, bool isOwnMemory);
 
 // Wraps a prepared model so that an execution that fails runs again on `device`, which prepares the
 // model at the first failure. Failures that another device would repeat (isWorthAnotherDevice) are
-// final. While the first device is dead again and again, executions go to `device` at once, for up
-// to 2 s until the first is tried again.
+// final, and so are those of executions with arguments in the memory of a device. While the first
+// device is dead again and again, executions go to `device` at once, for up to 2 s until the first
+// is tried again.
 std::shared_ptr<hal::PreparedModel> withFallback(std::shared_ptr<hal::PreparedModel> prepared,
                                                  std::shared_ptr<const graph::Model> model,
                                                  std::shared_ptr<hal::Device> device,

@@ -20,7 +20,6 @@ Status StateBuffers::OnDevice::allocate() {
 
 std::optional<StateBuffers::OnDevice> StateBuffers::placeOnDevice(const Compilation& compilation,
                                                                   const graph::StatePair& state) {
-  if (!compilation.hasExplicitDevices()) return std::nullopt;
   OnDevice placed;
   placed.description.dimensions = compilation.input(state.input).dimensions;
   const PartitionedModel& parts = compilation.parts();
@@ -43,6 +42,7 @@ std::optional<StateBuffers::OnDevice> StateBuffers::placeOnDevice(const Compilat
 
 Result<StateBuffers> StateBuffers::create(const Compilation& compilation) {
   StateBuffers buffers;
+  buffers.mayLeave_ = !compilation.hasExplicitDevices();
   uint64_t size = 0;
   for (const graph::StatePair& state : compilation.states()) {
     HEARTH_ASSIGN(const uint64_t bytes, graph::byteSize(compilation.input(state.input)));
@@ -67,21 +67,68 @@ void StateBuffers::writeInitialValue(const Slot& slot, uint8_t* to) {
     std::memcpy(to, slot.initialValue->data(), slot.length);
 }
 
+Result<StateBuffers::InRuntime> StateBuffers::makeRoom() const {
+  InRuntime room;
+  uint64_t size = 0;
+  for (const Slot& slot : slots_) room.offsets.push_back(placeInPool(slot.length, &size));
+  for (memory::PoolRef& side : room.sides) {
+    HEARTH_ASSIGN(side, memory::Pool::anonymous(size));
+  }
+  return room;
+}
+
+void StateBuffers::moveTo(InRuntime room) {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].offset = room.offsets[i];
+    slots_[i].onDevice.reset();
+  }
+  sides_ = std::move(room.sides);
+}
+
+Status StateBuffers::leaveDevices() {
+  HEARTH_ASSIGN(InRuntime room, makeRoom());
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = slots_[i];
+    if (slot.length == 0) continue;
+    const uint8_t* from = nullptr;
+    memory::PoolRef value;
+    if (slot.onDevice) {
+      HEARTH_ASSIGN(value, memory::Pool::anonymous(slot.length));
+      HEARTH_TRY(slot.onDevice->sides[current_]->copyTo(value));
+      from = value->data();
+    } else {
+      from = sides_[current_]->data() + slot.offset;
+    }
+    std::memcpy(room.sides[current_]->mutableData() + room.offsets[i], from, slot.length);
+  }
+  moveTo(std::move(room));
+  return {};
+}
+
+Status StateBuffers::resetOnDevice(const Slot& slot, OnDevice* onDevice) {
+  HEARTH_ASSIGN(const memory::PoolRef value, memory::Pool::anonymous(slot.length));
+  writeInitialValue(slot, value->mutableData());
+  if (onDevice->write(value)) return {};
+  // The device may have been started again.
+  HEARTH_TRY(onDevice->allocate());
+  return onDevice->write(value);
+}
+
 Status StateBuffers::reset() {
   current_ = 0;
   for (Slot& slot : slots_) {
-    if (slot.length == 0) continue;
-    if (!slot.onDevice) {
-      writeInitialValue(slot, sides_[0]->mutableData() + slot.offset);
-      continue;
-    }
-    HEARTH_ASSIGN(const memory::PoolRef value, memory::Pool::anonymous(slot.length));
-    writeInitialValue(slot, value->mutableData());
-    if (slot.onDevice->write(value)) continue;
-    // The device may have been started again.
-    HEARTH_TRY(slot.onDevice->allocate());
-    HEARTH_TRY(slot.onDevice->write(value));
+    if (!slot.onDevice) continue;
+    const Status status = resetOnDevice(slot, &*slot.onDevice);
+    if (status) continue;
+    if (!mayLeave_) return status;
+    base::logDebug("States lie in memory of the runtime. {}", status.error().toString());
+    HEARTH_ASSIGN(InRuntime room, makeRoom());
+    moveTo(std::move(room));
+    break;
   }
+  for (const Slot& slot : slots_)
+    if (slot.length != 0 && !slot.onDevice)
+      writeInitialValue(slot, sides_[0]->mutableData() + slot.offset);
   return {};
 }
 

@@ -19,8 +19,8 @@ namespace hearth::runtime {
 // other, which becomes current only if the run succeeds. Used by one thread at a time.
 //
 // A state that one device reads and writes lies in the memory of that device, if it has memory for
-// it and the client named the devices. Other devices, which run what fails on those that the
-// runtime has chosen, could not read it there.
+// it. Other devices, which run what fails on those that the runtime has chosen, can read it once
+// leaveDevices() has brought it into memory of the runtime.
 class StateBuffers {
  public:
   // Starts at the initial values. Takes no memory if the compilation has no state. The compilation
@@ -36,9 +36,14 @@ class StateBuffers {
   bool isOnDevice() const {
     return std::ranges::any_of(slots_, [](const Slot& slot) { return slot.onDevice.has_value(); });
   }
-  // Back to the initial values. A state that was lost with its device gets new memory; requests
-  // that were bound before are then of no use. Errors of hal::Device::allocate() and
-  // hal::Buffer::copyFrom().
+  // Brings all states, as they are, into memory that every device reads; requests that were bound
+  // before are then of no use. Errors of hal::Buffer::copyTo(), where the state is lost with its
+  // device, and of memory that is not there: all stays where it was.
+  Status leaveDevices();
+
+  // Back to the initial values. A state that was lost with its device gets new memory, of the
+  // runtime if the device has none any more and the client has not named it; requests that were
+  // bound before are then of no use. Errors of hal::Device::allocate() and hal::Buffer::copyFrom().
   Status reset();
 
   // Sets the state arguments of a run that reads `side`. The request's lists must have their final
@@ -67,6 +72,15 @@ class StateBuffers {
     uint64_t offset = 0;  // in the pools of sides_, of a state that is not on a device
   };
 
+  // Has all slots in memory of the runtime, with room for their values.
+  struct InRuntime {
+    std::array<memory::PoolRef, 2> sides;
+    std::vector<uint64_t> offsets;  // by slot
+  };
+  Result<InRuntime> makeRoom() const;
+  void moveTo(InRuntime room);
+  // Writes the initial value of a slot on a device, in new memory if the old is lost.
+  static Status resetOnDevice(const Slot& slot, OnDevice* onDevice);
   // None where no single device has memory for the state.
   static std::optional<OnDevice> placeOnDevice(const Compilation& compilation,
                                                const graph::StatePair& state);
@@ -76,6 +90,7 @@ class StateBuffers {
   std::vector<Slot> slots_;
   std::array<memory::PoolRef, 2> sides_;
   unsigned current_ = 0;
+  bool mayLeave_ = false;  // whether the runtime has chosen the devices
 };
 
 }  // namespace hearth::runtime
