@@ -41,22 +41,8 @@ GOLDEN = [("micro_speech_quantized", ""), ("micro_speech_quantized", "alt_no"),
 # NNAPI's vectors that pass, as in vulkan_conformance_test, and those of its first version.
 ALL_PASSED = 4738
 SOME_PASSED = 222
-# Cases with a model that the GPU alone is to run, and an operation that it refuses: inputs of unknown rank,
-# shapes that depend on values, and omitted inputs.
-REFUSED = ["MemoryBehaviour.B49_MemoryOfUnknownSizeGrowsWithItsValues",
-           "DeviceBehaviour.B57_TheExtensionOfTfliteFilesRuns",
-           "ExecutionBehaviour.B31_OmittedArguments",
-           "FailureBehaviour.DeclaredShapesThatConflictFailWhenTheyAreComputed",
-           "FailureBehaviour.DeclaredShapesThatConflictInBranches",
-           "FailureBehaviour.ComputationsThatFailInsideADevice",
-           "RankBehaviour.OperationsComputeTensorsOfManyDimensions",
-           "RankBehaviour.RanksAboveTheLimitThatAreKnownOnlyAtRunTime",
-           "RankBehaviour.OperationsThatMakeAndReadRanks",
-           "ShapeBehaviour.B35_FencedOutputsAreSizedBySetOutput",
-           "ShapeBehaviour.B35_EachFencedOutputIsSizedOrOmitted",
-           "ShapeBehaviour.B26_ScalarsTakeNoDimensions",
-           "ShapeBehaviour.B27_EachOutputTellsItsOwnShape",
-           "ShapeBehaviour.B27_EachOutputTellsItsOwnShapeAfterABranch"]
+# Programs with tests of all devices along HEARTH_DRIVER_PATH.
+PROGRAMS = [("nnapi_behaviours_test", "*"), ("random_graph_test", "*InstalledDrivers*")]
 
 
 class GpuTest(DataTest):
@@ -222,13 +208,13 @@ class GpuTest(DataTest):
         self.assertNotIn(DEVICE, names)
         self.assertIn("Vulkan", said)
 
-    def startValidatedHost(self):
-        """A shared host in its sandbox, with Vulkan's validation layer."""
-        socket = self.folder / "gpu.sock"
-        output = self.folder / "host.txt"
+    def startHost(self, name, environment):
+        """A shared host in its sandbox, its socket, and the file of what it says."""
+        socket = self.folder / f"{name}.sock"
+        output = self.folder / f"{name}.txt"
         with output.open("w", encoding="utf-8") as file:
             host = subprocess.Popen([HEARTH, "serve", "--device", DEVICE, "--socket", socket],
-                                    env={**self.environment, **VALIDATION}, stdout=file, stderr=file)
+                                    env=environment, stdout=file, stderr=file)
         self.addCleanup(host.wait, PATIENCE)
         self.addCleanup(host.kill)
         end = time.monotonic() + PATIENCE
@@ -236,6 +222,38 @@ class GpuTest(DataTest):
             self.assertIsNone(host.poll(), output.read_text(encoding="utf-8"))
             self.assertLess(time.monotonic(), end, "The host does not listen.")
             time.sleep(0.05)
+        return host, socket, output
+
+    def testAHostThatIsKilledWhileTheGpuComputes(self):
+        """A program that has named the GPU gets an error, another one the results of the CPU."""
+        def processorTicks(process):
+            return int(pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11])
+
+        for isNamed in (True, False):
+            with self.subTest(isNamed=isNamed):
+                host, socket, _ = self.startHost(f"killed-{isNamed}", self.environment)
+                before = processorTicks(host)
+                with subprocess.Popen(
+                        [HEARTH, "bench", self.model("mobilenet_v1_0.25_128_quant"), "--random-input", "1", "--repeat",
+                         "3000", *(["--device", DEVICE] if isNamed else [])],
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                        env={**self.environment, "HEARTH_DRIVER_HOSTS": f"{DEVICE}={socket}"}) as client:
+                    self.addCleanup(client.kill)
+                    end = time.monotonic() + PATIENCE
+                    # It has prepared the model, and computes.
+                    while processorTicks(host) < before + 2 * os.sysconf("SC_CLK_TCK"):
+                        self.assertIsNone(client.poll(), "The program ends before its host is killed.")
+                        self.assertLess(time.monotonic(), end, "The host does not compute.")
+                        time.sleep(0.01)
+                    host.kill()
+                    output, errors = client.communicate(timeout=PATIENCE)
+                self.assertEqual(client.returncode, 1 if isNamed else 0, errors)
+                self.assertIn("hearth: " if isNamed else "computed", errors)
+                self.assertEqual(output == "", isNamed)
+
+    def startValidatedHost(self):
+        """A shared host with Vulkan's validation layer."""
+        host, socket, output = self.startHost("gpu", {**self.environment, **VALIDATION})
         maps = pathlib.Path(f"/proc/{host.pid}/maps").read_text(encoding="utf-8")
         if "libVkLayer_khronos_validation" not in maps:
             self.skipTest("Vulkan's validation layer is not installed.")
@@ -269,14 +287,26 @@ class GpuTest(DataTest):
             vectors, least = [folder / "V1_0.nntv"], SOME_PASSED
         with self.subTest("vectors"):
             self.assertGreaterEqual(sum(self.runVectors(file, environment) for file in vectors), least)
-        with self.subTest("behaviours"):
-            self.runProgram("nnapi_behaviours_test", f"*-{':'.join(REFUSED)}", environment)
-        with self.subTest("random graphs"):
-            self.runProgram("random_graph_test", "*InstalledDrivers*", environment)
+        for program, tests in PROGRAMS:
+            with self.subTest(program):
+                self.runProgram(program, tests, environment)
         self.assertIsNone(host.poll())
         host.send_signal(signal.SIGTERM)
         self.assertEqual(host.wait(PATIENCE), 0)
         self.assertEqual(output.read_text(encoding="utf-8"), "")
+
+    def testBehavioursAndRandomGraphsInTheProcess(self):
+        """vulkan_conformance_test has the vectors."""
+        for program, tests in PROGRAMS:
+            with self.subTest(program):
+                messages = self.folder / f"{program}.txt"
+                self.runProgram(program, tests,
+                                {**self.environment, **VALIDATION, "HEARTH_LOG": "error",
+                                 "VK_KHRONOS_VALIDATION_LOG_FILENAME": str(messages)})
+                # The layer makes the file when it is loaded.
+                if not messages.exists():
+                    self.skipTest("Vulkan's validation layer is not installed.")
+                self.assertEqual(messages.read_text(encoding="utf-8"), "")
 
 
 if __name__ == "__main__":

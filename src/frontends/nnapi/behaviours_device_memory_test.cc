@@ -288,7 +288,7 @@ TEST_F(MemoryBehaviour, B49_MemoryOfUnknownSizeGrowsWithItsValues) {
     for (ANeuralNetworksDevice* const device : ndk::devices()) {
       SCOPED_TRACE(isRankKnown);
       const ndk::Compilation compilation =
-          compileFor(isRankKnown ? addModel({0}) : addModel(std::vector<uint32_t>()), {device});
+          compileWith(isRankKnown ? addModel({0}) : addModel(std::vector<uint32_t>()), device);
       const ndk::MemoryHandle memory = deviceMemory(compilation);
       ndk::Execution into(compilation);
       into.reusable();

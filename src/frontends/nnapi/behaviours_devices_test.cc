@@ -582,8 +582,7 @@ TEST_F(DeviceBehaviour, B57_TheExtensionOfTfliteFilesRuns) {
     const uint32_t y = model.operand(floats({2}));
     model.operation(ANEURALNETWORKS_CAST, {x}, {y});
     model.finish({x}, {y});
-    ndk::Compilation compilation(model, {device});
-    compilation.finish();
+    const ndk::Compilation compilation = compileWith(model, device);
     const std::vector<int64_t> values = {5, -6};
     std::vector<float> result(2);
     ndk::Execution(compilation).input(0, values).output(0, result).compute();

@@ -275,8 +275,7 @@ std::vector<int32_t> project(ANeuralNetworksDevice* device, const std::vector<fl
   const uint32_t output = model.operand(ints({2}));
   model.operation(ANEURALNETWORKS_LSH_PROJECTION, {hash, rows, weight, model.int32(3)}, {output});
   model.finish({rows, weight}, {output});
-  ndk::Compilation compilation(model, {device});
-  compilation.finish();
+  const ndk::Compilation compilation = compileWith(model, device);
   const std::vector<int32_t> values = {12345, 54321, 67890, 9876, -12345678, -87654321};
   std::vector<int32_t> result(2, -1);
   ndk::Execution execution(compilation);
@@ -297,7 +296,7 @@ TEST_F(ExecutionBehaviour, B31_OmittedArguments) {
     EXPECT_EQ(projected, project(device, {1, 1, 1}));
     EXPECT_NE(projected, (std::vector<int32_t>{-1, -1})) << "Nothing was computed.";
 
-    const ndk::Compilation compilation = compileFor(topTwoModel(2), {device});
+    const ndk::Compilation compilation = compileWith(topTwoModel(2), device);
     ndk::Execution execution(compilation);
     const std::vector<float> numbers = {3, 9, 1, 7};
     std::vector<int32_t> largest(2);

@@ -36,11 +36,11 @@ class FailureBehaviour : public FakeDeviceTest {
       EXPECT_CODE(BAD_STATE, mode.compute(compilation, execution));
   }
 
-  // Expects the failure on each device alone, and on those that the runtime chooses.
+  // Expects the failure on each device, and on those that the runtime chooses.
   static void expectOpFailedEverywhere(const ndk::Model& model, size_t outputSize) {
     for (ANeuralNetworksDevice* device : ndk::devices()) {
       SCOPED_TRACE(ndk::nameOf(device));
-      expectOpFailed(compileFor(model, {device}), outputSize);
+      expectOpFailed(compileWith(model, device), outputSize);
     }
     SCOPED_TRACE("no list");
     expectOpFailed(compileForAll(model), outputSize);
@@ -218,7 +218,7 @@ TEST_F(FailureBehaviour, ComputationsThatFailInsideADevice) {
   const std::vector<int32_t> wrong = {999};
   for (ANeuralNetworksDevice* device : ndk::devices()) {
     SCOPED_TRACE(ndk::nameOf(device));
-    const ndk::Compilation compilation = compileFor(input, {device});
+    const ndk::Compilation compilation = compileWith(input, device);
     for (const ComputeMode& mode : computeModes()) {
       SCOPED_TRACE(mode.name);
       ndk::Execution execution(compilation);

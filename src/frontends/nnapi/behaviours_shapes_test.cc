@@ -17,11 +17,11 @@ using ndk::Out;
 
 class ShapeBehaviour : public FakeDeviceTest {
  protected:
-  // Compilations for each device alone and for all devices.
+  // Compilations for each device and for all devices.
   static std::vector<ndk::Compilation> compileEverywhere(const ndk::Model& model) {
     std::vector<ndk::Compilation> compilations;
     for (ANeuralNetworksDevice* device : ndk::devices())
-      compilations.push_back(compileFor(model, {device}));
+      compilations.push_back(compileWith(model, device));
     compilations.push_back(compileForAll(model));
     return compilations;
   }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
 #include <vector>
 
 #include "base/log.h"
@@ -104,6 +105,22 @@ inline ndk::Compilation compileForAll(const ndk::Model& model) {
   ndk::Compilation compilation(model);
   compilation.finish();
   return compilation;
+}
+
+// A built-in device takes all operations.
+inline bool isBuiltIn(const ANeuralNetworksDevice* device) {
+  const std::string name = ndk::nameOf(device);
+  return name == "hearth-cpu" || name == "nnapi-reference";
+}
+// For this device alone if it takes the whole model, as the built-in ones do; else for it and the
+// reference device, which computes the rest.
+inline ndk::Compilation compileWith(const ndk::Model& model, const ANeuralNetworksDevice* device) {
+  if (isBuiltIn(device)) return compileFor(model, {device});
+  try {
+    return compileFor(model, {device});
+  } catch (const ndk::Exception&) {
+    return compileFor(model, {device, ndk::findDevice("nnapi-reference")});
+  }
 }
 
 // Sets both inputs of a model of unknown dimensions to a vector of these values.
