@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/env.h"
+#include "base/format.h"
+#include "base/sha256.h"
 #include "cache/open_store.h"
 #include "drivers/vulkan/compilation_cache/model_cache.h"
 #include "drivers/vulkan/dynamic_model.h"
@@ -42,16 +44,25 @@ Result<OpenGpu> openGpu(const GpuOptions& options) {
   return open;
 }
 
+// For people; the digits at its end tell builds of this driver, GPUs, and their drivers apart that
+// are called the same.
+std::string versionOf(const GpuFacts& facts) {
+  constexpr size_t kTelling = 8;  // bytes
+  const auto build = buildAndGpu(facts);
+  const base::Sha256Digest digest = build ? *build : facts.identity;
+  return base::formatText(HEARTH_VERSION " on {}, {}, {}", facts.name, facts.driverVersion,
+                          base::toHex(std::span(digest).first(kTelling)));
+}
+
 class VulkanDevice final : public hal::Device {
  public:
   VulkanDevice(GpuOptions options, OpenGpu open)
-      : options_(std::move(options)), open_(std::move(open)) {}
+      : options_(std::move(options)),
+        version_(versionOf(open.gpu->facts())),
+        open_(std::move(open)) {}
 
   std::string name() const override { return kVulkanDeviceName; }
-  std::string version() const override {
-    return HEARTH_VERSION " on " + open_.gpu->facts().name + ", " +
-           open_.gpu->facts().driverVersion;
-  }
+  std::string version() const override { return version_; }
   hal::DeviceType type() const override {
     return open_.gpu->facts().type == VK_PHYSICAL_DEVICE_TYPE_CPU ? hal::DeviceType::kCpu
                                                                   : hal::DeviceType::kGpu;
@@ -195,6 +206,7 @@ class VulkanDevice final : public hal::Device {
   }
 
   const GpuOptions options_;
+  const std::string version_;
   std::mutex mutex_;
   OpenGpu open_;
 };
