@@ -259,6 +259,12 @@ typedef struct hearth_speed_info {
 HEARTH_EXPORT hearth_status hearth_device_speed(size_t index, hearth_speed_info* info,
                                                 hearth_error** error);
 
+// Measures a device again, with the number of threads that HEARTH_THREADS sets, and remembers the
+// result in the weight store in place of what is known: for a device that was measured while the
+// machine was busy. Takes some tenths of a second. Programs that run already go on with what they
+// know. HEARTH_UNSUPPORTED: the device is not one that is measured. Thread-safe.
+HEARTH_EXPORT hearth_status hearth_device_measure(size_t index, hearth_error** error);
+
 // --- Custom operators -----------------------------------------------------------------------
 
 // How many dimensions a tensor of a custom operator may have.

@@ -229,6 +229,11 @@ inline DeviceSpeed deviceSpeed(size_t index) {
           info.float32_product, info.float16_product, info.quantized_product};
 }
 
+// Measures the device again. Throws HEARTH_UNSUPPORTED for one that is not measured.
+inline void measureDevice(size_t index) {
+  detail::call(hearth_device_measure, index);
+}
+
 struct StartReport {
   hearth_start_state state = HEARTH_START_UNCACHED;
   std::string reason;

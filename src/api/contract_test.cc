@@ -190,6 +190,7 @@ TEST_F(ContractTest, AFailureGivesAnErrorAndNoResult) {
   hearth_speed_info speed{};
   speed.size = sizeof(speed);
   expectFailure(hearth_device_speed(99, &speed, &error_));
+  expectFailure(hearth_device_measure(99, &error_));
   EXPECT_EQ(device.name, nullptr);
 
   const Execution execution = compiled.createExecution();

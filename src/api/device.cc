@@ -40,6 +40,14 @@ hearth::Result<std::shared_ptr<hearth::hal::Device>> deviceAt(size_t index) {
                       devices.size());
 }
 
+// Those with which speeds are measured.
+hearth::Result<hearth::hal::PrepareOptions> speedOptions() {
+  hearth::hal::PrepareOptions options;
+  HEARTH_ASSIGN(const int64_t threads, hearth::base::envInteger(hearth::base::Env::kThreads));
+  options.threads = static_cast<unsigned>(threads);
+  return options;
+}
+
 }  // namespace
 
 extern "C" {
@@ -89,9 +97,7 @@ hearth_status hearth_device_speed(size_t index, hearth_speed_info* info, hearth_
     hearth_speed_info made{};
     if (hearth::runtime::DeviceSpeeds* const speeds =
             hearth::runtime::DeviceManager::shared().speeds()) {
-      hearth::hal::PrepareOptions options;
-      HEARTH_ASSIGN(const int64_t threads, hearth::base::envInteger(hearth::base::Env::kThreads));
-      options.threads = static_cast<unsigned>(threads);
+      HEARTH_ASSIGN(const hearth::hal::PrepareOptions options, speedOptions());
       if (const auto speed = speeds->known(*device, options)) {
         using hearth::runtime::NumberKind;
         made.execution = speed->execution;
@@ -104,6 +110,19 @@ hearth_status hearth_device_speed(size_t index, hearth_speed_info* info, hearth_
       }
     }
     return fillSized(info, made);
+  });
+}
+
+hearth_status hearth_device_measure(size_t index, hearth_error** error) {
+  return guarded(error, [&]() -> hearth::Status {
+    HEARTH_ASSIGN(const std::shared_ptr<hearth::hal::Device> device, deviceAt(index));
+    hearth::runtime::DeviceSpeeds* const speeds = hearth::runtime::DeviceManager::shared().speeds();
+    if (speeds == nullptr)
+      return hearth::fail(hearth::ErrorCode::kUnsupported,
+                          "No driver asks for its device to be measured.");
+    HEARTH_ASSIGN(const hearth::hal::PrepareOptions options, speedOptions());
+    HEARTH_TRY(speeds->renew(*device, options));
+    return {};
   });
 }
 

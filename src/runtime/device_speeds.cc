@@ -53,6 +53,14 @@ std::shared_ptr<cache::SegmentStore> openStore(const hal::PrepareOptions& option
   return wanted ? cache::openSegmentStore(*wanted) : nullptr;
 }
 
+void remember(const hal::Device& device, const DeviceSpeed& speed, unsigned threads,
+              const hal::PrepareOptions& options) {
+  const std::optional<std::string> key = factKey(device, threads);
+  if (!key) return;
+  const cache::Fact fact{*key, encodeSpeed(speed)};
+  if (const auto store = openStore(options)) store->remember({&fact, 1});
+}
+
 bool hasAll(const DeviceSpeed& speed, std::span<const NumberKind> kinds) {
   return speed.execution != 0 &&
          std::ranges::all_of(kinds, [&](NumberKind kind) { return speed.productOf(kind) != 0; });
@@ -110,11 +118,27 @@ std::optional<DeviceSpeed> DeviceSpeeds::of(hal::Device& device, std::span<const
                   status.error().toString());
     return std::nullopt;
   }
-  if (const std::optional<std::string> fact = factKey(device, threads)) {
-    const cache::Fact remembered{*fact, encodeSpeed(measured)};
-    if (const auto store = openStore(options)) store->remember({&remembered, 1});
-  }
+  remember(device, measured, threads, options);
   return measured;
+}
+
+Result<DeviceSpeed> DeviceSpeeds::renew(hal::Device& device, const hal::PrepareOptions& options) {
+  if (!has(device))
+    return fail(ErrorCode::kUnsupported, "The device {} is not measured.", device.name());
+  const Key key(device.name(), threadsOf(options));
+  DeviceSpeed speed;
+  for (size_t kind = 0; kind < kNumberKinds; ++kind) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return measuring_ != ::getpid(); });
+      measuring_ = ::getpid();
+    }
+    const NumberKind kinds[] = {static_cast<NumberKind>(kind)};
+    const Status status = measureAlone(device, kinds, key, &speed);
+    if (!status && speed.execution == 0) return std::unexpected(status.error());
+  }
+  remember(device, speed, key.second, options);
+  return speed;
 }
 
 Status DeviceSpeeds::measureAlone(hal::Device& device, std::span<const NumberKind> kinds,

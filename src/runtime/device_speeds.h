@@ -37,6 +37,11 @@ class DeviceSpeeds {
   std::optional<DeviceSpeed> of(hal::Device& device, std::span<const NumberKind> kinds,
                                 const hal::PrepareOptions& options);
 
+  // Measures the device with all kinds of numbers that it computes, whatever is known of it, as
+  // after a measurement beside other work; what is found takes the place of that. kUnsupported for
+  // a device that is not measured; errors of its executions.
+  Result<DeviceSpeed> renew(hal::Device& device, const hal::PrepareOptions& options);
+
   // What is known; measures nothing.
   std::optional<DeviceSpeed> known(const hal::Device& device, const hal::PrepareOptions& options);
 

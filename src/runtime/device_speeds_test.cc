@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <new>
 #include <random>
 #include <string>
@@ -24,6 +25,9 @@
 #include "cache/testing/store_test_util.h"
 #include "drivers/cpu/cpu_device.h"
 #include "hal/testing/stub_devices.h"
+#include "ipc/hosted_device.h"
+#include "ipc/testing/fake_device.h"
+#include "ipc/testing/local_host.h"
 #include "runtime/speed_measurement.h"
 
 namespace hearth::runtime {
@@ -54,8 +58,8 @@ class DeviceSpeedsTest : public testing::Test {
   }
 
   // The speeds of a new process.
-  DeviceSpeeds fresh() {
-    return DeviceSpeeds({kName},
+  DeviceSpeeds fresh(const std::string& name = kName) {
+    return DeviceSpeeds({name},
                         [this](hal::Device&, std::span<const NumberKind> kinds, unsigned,
                                DeviceSpeed* speed) -> Status {
                           ++measurements_;
@@ -184,6 +188,73 @@ TEST_F(DeviceSpeedsTest, ThreadsWaitForTheOneThatMeasures) {
   threads.clear();
   EXPECT_EQ(most, 1);
   EXPECT_EQ(measurements_, 1);
+}
+
+TEST_F(DeviceSpeedsTest, IsRenewedForAllProcessesWhenThatIsAskedFor) {
+  const std::vector<NumberKind> all = {NumberKind::kFloat32, NumberKind::kFloat16,
+                                       NumberKind::kQuantized};
+  DeviceSpeed slower = found(float32_);
+  slower.execution *= 10;
+  slower.product[0] *= 10;
+  DeviceSpeeds busy(
+      {kName},
+      [&](hal::Device&, std::span<const NumberKind>, unsigned, DeviceSpeed* speed) -> Status {
+        *speed = slower;
+        return {};
+      });
+  ASSERT_EQ(busy.of(device_, float32_, options_), slower);
+  DeviceSpeeds first = fresh();
+  ASSERT_EQ(first.of(device_, float32_, options_), slower);
+  const auto renewed = first.renew(device_, options_);
+  ASSERT_TRUE(renewed) << renewed.error().toString();
+  EXPECT_EQ(*renewed, found(all));
+  EXPECT_EQ(first.known(device_, options_), found(all));
+  EXPECT_EQ(fresh().known(device_, options_), found(all));
+  VersionedDevice other("1", "vendor");
+  EXPECT_EQ(first.renew(other, options_).error().code(), ErrorCode::kUnsupported);
+  // What was known stays where nothing can be measured.
+  fails_ = true;
+  EXPECT_EQ(first.renew(device_, options_).error().code(), ErrorCode::kOpFailed);
+  EXPECT_EQ(fresh().known(device_, options_), found(all));
+}
+
+TEST_F(DeviceSpeedsTest, TheWayToAHostIsMeasured) {
+  const auto device = std::make_shared<ipc::FakeDevice>();
+  ipc::LocalHost host(device, ipc::HostOptions{});
+  const auto hosted = ipc::HostedDevice::create(device->name(), host.opener());
+  ASSERT_TRUE(hosted) << hosted.error().toString();
+  ASSERT_EQ((*hosted)->version(), device->version());
+  ASSERT_TRUE(fresh(device->name()).of(*device, float32_, options_));
+  EXPECT_EQ(fresh(device->name()).known(**hosted, options_), std::nullopt);
+  ASSERT_TRUE(fresh(device->name()).of(**hosted, float32_, options_));
+  EXPECT_EQ(measurements_, 2);
+}
+
+// A bundle is one model's.
+TEST_F(DeviceSpeedsTest, NoBundleKeepsASpeed) {
+  hal::PrepareOptions ofBundle = options_;
+  ofBundle.driverOptions["bundle"] = folder_.path() / "model.bundle";
+  ASSERT_TRUE(fresh().of(device_, float32_, ofBundle));
+  EXPECT_EQ(fresh().known(device_, options_), found(float32_));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "model.bundle"));
+}
+
+// As float16 is without storage of 16 bits.
+TEST_F(DeviceSpeedsTest, WhatADeviceDoesNotComputeHasNoSpeedAfterARenewal) {
+  DeviceSpeeds speeds(
+      {kName},
+      [](hal::Device&, std::span<const NumberKind> kinds, unsigned, DeviceSpeed* speed) -> Status {
+        speed->execution = 1e-5;
+        if (kinds[0] == NumberKind::kFloat16)
+          return fail(ErrorCode::kUnsupported, "The device has no float16.");
+        speed->product[static_cast<size_t>(kinds[0])] = 1e-12;
+        return {};
+      });
+  const auto renewed = speeds.renew(device_, options_);
+  ASSERT_TRUE(renewed) << renewed.error().toString();
+  EXPECT_EQ(renewed->productOf(NumberKind::kFloat16), 0);
+  EXPECT_GT(renewed->productOf(NumberKind::kQuantized), 0);
+  EXPECT_EQ(fresh().known(device_, options_), *renewed);
 }
 
 TEST_F(DeviceSpeedsTest, DamagedMemoriesAreMeasuredAnew) {

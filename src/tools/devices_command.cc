@@ -90,6 +90,20 @@ nlohmann::ordered_json speedJson(const DeviceSpeed& speed) {
           {"quantized_product_s", known(speed.quantizedProduct)}};
 }
 
+// Throws Exception. Returns whether there is a device to measure.
+bool measureDevices(size_t count) {
+  bool isAny = false;
+  for (size_t i = 0; i < count; ++i) {
+    try {
+      measureDevice(i);
+      isAny = true;
+    } catch (const Exception& exception) {
+      if (exception.code() != HEARTH_UNSUPPORTED) throw;
+    }
+  }
+  return isAny;
+}
+
 std::string speedTable(const std::vector<Device>& list, const std::vector<DeviceSpeed>& speeds) {
   constexpr double kMicro = 1e6;
   constexpr double kGiga = 1e-9;
@@ -116,6 +130,9 @@ Outcome<void> devicesCommand(const DevicesOptions& options) {
   std::vector<DeviceSpeed> speeds;
   try {
     list = devices();
+    if (options.measures && !measureDevices(list.size()))
+      return std::unexpected(
+          Failure(kExitFailure, "There is no device whose driver wants it measured."));
     for (size_t i = 0; i < list.size(); ++i) {
       hosts.push_back(deviceHost(i));
       speeds.push_back(deviceSpeed(i));

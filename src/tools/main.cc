@@ -368,6 +368,8 @@ int runMain(int argc, char** argv) {
   DevicesOptions devices;
   CLI::App* devicesApp = app.add_subcommand("devices", "List the devices");
   devicesApp->add_flag("--json", devices.isJson, "Print one JSON object");
+  devicesApp->add_flag("--measure", devices.measures,
+                       "Measure again how fast the devices are that drivers want measured");
   addProbeOptions(devicesApp, &devices.probe);
 
   ServeOptions serve;

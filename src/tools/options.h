@@ -74,6 +74,7 @@ struct ProbeOptions {
 
 struct DevicesOptions {
   bool isJson = false;
+  bool measures = false;
   ProbeOptions probe;
 };
 

@@ -44,6 +44,10 @@ class DevicesTest(CommandTest):
         self.assertEqual([driver["reason"] for driver in report["left_out"]],
                          ["There is no /nowhere/npu* or /nowhere/vx."])
 
+    def testNothingIsMeasuredWhereNoDriverWantsIt(self):
+        self.assertIn("There is no device whose driver wants it measured.",
+                      self.refuse(1, "devices", "--measure", env=self.environment))
+
     def testADriverThatIsNotOptionalIsWarnedOf(self):
         self.install(optional=False)
         run = self.hearth("devices", "--json", env=self.environment)

@@ -144,6 +144,16 @@ class GpuTest(DataTest):
         self.assertEqual(run(), ("hearth-cpu", choice))
         self.assertEqual(speeds(), known)
         self.assertIn("8-bit G/s", self.succeed("devices", env=environment))
+        # Whoever asks for it gets new figures, of all kinds of numbers, and so do the others.
+        renewed = {device["name"]: device["speed"]
+                   for device in self.json("devices", "--measure", env=environment)["devices"]}
+        for device in ("hearth-cpu", DEVICE):
+            self.assertNotEqual(renewed[device], known[device])
+            self.assertGreater(min(renewed[device][f"{kind}_product_s"]
+                                   for kind in ("float32", "float16", "quantized")), 0)
+        self.assertIsNone(renewed["nnapi-reference"])
+        self.assertEqual(speeds(), renewed)
+        known = renewed
         # The way to a host makes another device of it.
         environment["HEARTH_DRIVER_HOSTS"] = f"{DEVICE}=spawn"
         hosted = speeds()
