@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <map>
 
 #include "base/env.h"
 #include "base/format.h"
@@ -101,10 +103,17 @@ DiscoveredDrivers discoverDrivers(std::string_view searchPath,
                                   const std::vector<std::string>& wantedNames) {
   DiscoveredDrivers found;
   std::vector<std::string> names = takenNames;
+  std::map<std::string, std::filesystem::path> folders;  // of the devices that are found
   for (const std::string& path : findDriverManifests(searchPath, &found.problems)) {
     auto manifest = readDriverManifest(path);
     if (!manifest) {
       found.problems.push_back(manifest.error().toString());
+      continue;
+    }
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    if (const auto it = folders.find(manifest->name); it != folders.end() && it->second != folder) {
+      base::logDebug("The manifest {} is not used: {} has another one of {}.", path,
+                     it->second.string(), manifest->name);
       continue;
     }
     const bool isOptional =
@@ -130,6 +139,7 @@ DiscoveredDrivers discoverDrivers(std::string_view searchPath,
       continue;
     }
     names.push_back(manifest->name);
+    folders.emplace(manifest->name, folder);
     found.devices.push_back(std::move(*device));
   }
   for (const std::string& problem : found.problems)

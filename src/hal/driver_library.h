@@ -48,9 +48,10 @@ Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest);
 // Makes the device of a manifest.
 using DeviceMaker = std::function<Result<std::shared_ptr<Device>>(const DriverManifest& manifest)>;
 
-// Makes the device of every driver of a colon-separated search path. Skips a driver that cannot be
-// made, or has the name of an earlier one or of `takenNames`, with a warning in the log. One that
-// may be left out is, if something is missing, without an attempt, or if it makes no device
+// Makes the device of every driver of a colon-separated search path. Of manifests in several
+// folders that name one device the first that makes it counts. Skips a driver that cannot be made,
+// or has the name of another one in its folder or of `takenNames`, with a warning in the log. One
+// that may be left out is, if something is missing, without an attempt, or if it makes no device
 // (kUnavailableDevice); devices with `wantedNames` are not optional.
 DiscoveredDrivers discoverDrivers(std::string_view searchPath,
                                   const std::vector<std::string>& takenNames,

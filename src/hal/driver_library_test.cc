@@ -112,6 +112,27 @@ TEST_F(DriverLibraryTest, AManifestMayHave65536Bytes) {
   EXPECT_THAT(discoverDrivers(path, {}).problems, ElementsAre(HasSubstr("more than 65536 bytes")));
 }
 
+// As a user's manifest takes the place of a package's.
+TEST_F(DriverLibraryTest, TheFirstFolderThatHasADeviceCounts) {
+  const std::string first = folder("first");
+  const std::string second = folder("second");
+  const std::string text =
+      base::formatText(R"({{"name": "test-device", "library": "{}", "api_version": {}, )"
+                       R"("optional": true, "needs": {{"devices": ["/nowhere"]}}}})",
+                       kGood, kApiVersion);
+  write(first + "/a.json", manifest(kGood));
+  write(second + "/a.json", manifest("missing.so"));
+  write(second + "/b.json", text);
+  const DiscoveredDrivers found = discoverDrivers(first + ":" + second, {});
+  EXPECT_EQ(found.devices.size(), 1u);
+  EXPECT_THAT(found.problems, IsEmpty());
+  EXPECT_THAT(found.leftOut, IsEmpty());
+  // If its driver cannot be loaded, the next one is tried.
+  const DiscoveredDrivers other = discoverDrivers(second + ":" + first, {});
+  EXPECT_EQ(other.devices.size(), 1u);
+  EXPECT_THAT(other.problems, ElementsAre(HasSubstr("cannot be loaded")));
+}
+
 TEST_F(DriverLibraryTest, TakenNamesAreRefused) {
   const std::string path = folder("a");
   write(path + "/driver.json", manifest(kGood));
