@@ -238,7 +238,8 @@ def gpuPlans():
     def dispatch(shader, bindings, parameters):
         return (text(shader) + struct.pack("<IQ", 0, len(bindings)) +
                 b"".join(struct.pack("<IB", *binding) for binding in bindings) +
-                struct.pack(f"<Q{len(parameters)}I", len(parameters), *parameters) + struct.pack("<3I", 1, 1, 1))
+                struct.pack(f"<Q{len(parameters)}I", len(parameters), *parameters) +
+                struct.pack("<3IQ", 1, 1, 1, 0))
 
     def argument(tensor, *dimensions):
         return struct.pack(f"<iQ{len(dimensions)}IBI", 3, len(dimensions), *dimensions, 0, tensor)
@@ -246,10 +247,14 @@ def gpuPlans():
     def output(tensor, *dimensions):
         return argument(tensor, *dimensions) + struct.pack(f"<Q{len(dimensions)}I", len(dimensions), *dimensions)
 
-    def plan(arena, constants, tensors, dispatches, inputs, outputs, version=1):
-        return b"HVULPLAN" + struct.pack("<IQQ", version, arena, constants) + b"".join(
-            struct.pack("<Q", len(parts)) + b"".join(parts)
-            for parts in (tensors, dispatches, inputs, outputs, [text(b"unary.f32") + struct.pack("<I", 0) + text(b"code")]))
+    def counted(parts):
+        return struct.pack("<Q", len(parts)) + b"".join(parts)
+
+    def plan(arena, constants, tensors, dispatches, inputs, outputs, version=3):
+        noFault = 2**32 - 1
+        return (b"HVULPLAN" + struct.pack("<IQQ", version, arena, constants) +
+                b"".join(map(counted, (tensors, dispatches, inputs, outputs))) + struct.pack("<I", noFault) +
+                counted([text(b"unary.f32") + struct.pack("<I", 0) + text(b"code")]))
 
     relu = [dispatch(b"unary.f32", [(0, 0), (1, 1)], [2, 0, 0x7f800000])]
     yield "relu.plan", plan(32, 0, [tensor(0, 8, 0, 0), tensor(0, 8, 1, 16)], relu, [argument(0, 2)], [output(1, 2)])

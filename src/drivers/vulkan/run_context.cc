@@ -219,10 +219,17 @@ Status RunContext::record(const DeviceArguments& arguments) {
 
 Status RunContext::recordDispatches() {
   const VolkDeviceTable& vk = gpu_->functions();
-  const VkCommandBuffer commands = commands_->handle();
   PendingAccesses pending;
+  const uint64_t most = gpu_->facts().mostProducts;
+  uint64_t room = most;  // for products, in this submission
   for (size_t i = 0; i < plan_.dispatches.size(); ++i) {
     const Dispatch& dispatch = plan_.dispatches[i];
+    if (dispatch.products > room && room != most) {
+      HEARTH_TRY(commands_->split());
+      room = most;
+    }
+    room -= std::min(room, dispatch.products);
+    const VkCommandBuffer commands = commands_->handle();
     HEARTH_ASSIGN(const VkPipeline pipeline, pipelines_.find({dispatch.shader, dispatch.constant}));
     // Each tensor is bound by itself: robust accesses end where it ends.
     std::array<VkDescriptorBufferInfo, kBindings> ranges{};

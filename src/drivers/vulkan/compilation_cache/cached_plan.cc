@@ -12,12 +12,12 @@ namespace hearth::vulkan {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'H', 'V', 'U', 'L', 'P', 'L', 'A', 'N'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 // The least number of bytes of each kind of element, which bounds the lengths of lists.
 constexpr size_t kLeastTensor = 21;
 constexpr size_t kLeastBinding = 5;
-constexpr size_t kLeastDispatch = 40;
+constexpr size_t kLeastDispatch = 48;
 constexpr size_t kLeastArgument = 17;
 constexpr size_t kLeastPipeline = 20;
 
@@ -133,6 +133,7 @@ class PlanReader {
         dispatch.groups[side] = reader_.number<uint32_t>();
         fits &= dispatch.groups[side] != 0 && dispatch.groups[side] <= facts_.maxGroups[side];
       }
+      dispatch.products = reader_.number<uint64_t>();
       if (!fits) return fail(ErrorCode::kBadData, "A dispatch of a plan exceeds what the GPU has.");
       plan_.dispatches.push_back(std::move(dispatch));
     }
@@ -238,6 +239,7 @@ std::vector<uint8_t> encodePlan(const Plan& plan, std::span<const SavedPipeline>
     }
     writer.list(dispatch.parameters);
     for (const uint32_t groups : dispatch.groups) writer.number(groups);
+    writer.number(dispatch.products);
   }
   writeArguments(writer, plan, true);
   writeArguments(writer, plan, false);

@@ -20,6 +20,10 @@ constexpr uint32_t kLeastVersion = VK_API_VERSION_1_2;
 constexpr char kValidationLayer[] = "VK_LAYER_KHRONOS_validation";
 // No model of a mobile device computes so long; a GPU that does is taken for hung.
 constexpr uint64_t kLongestWait = 60'000'000'000;  // nanoseconds
+// A tenth of a second of slow GPUs: a Raspberry Pi computes 5 * 10^9 products in a second, an old
+// GPU with memory of its own 10^11.
+constexpr uint64_t kMostProducts = 500'000'000;
+constexpr uint64_t kMostProductsOfDiscrete = 10'000'000'000;
 
 // volk keeps the functions of the loader and of the instance in global variables.
 std::mutex& loaderMutex() {
@@ -213,6 +217,8 @@ void Gpu::readFacts() {
   facts_.maxAllocation = vulkan11.maxMemoryAllocationSize;
   facts_.rangeAlignment = std::max<uint64_t>(limits.minStorageBufferOffsetAlignment, 16);
   std::ranges::copy(limits.maxComputeWorkGroupCount, facts_.maxGroups);
+  facts_.mostProducts =
+      facts_.type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ? kMostProductsOfDiscrete : kMostProducts;
   facts_.vendorId = properties.properties.vendorID;
   facts_.deviceId = properties.properties.deviceID;
   std::ranges::copy(properties.properties.pipelineCacheUUID, facts_.pipelineCacheUuid.begin());

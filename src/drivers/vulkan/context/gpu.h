@@ -41,6 +41,8 @@ struct GpuFacts {
   uint64_t maxAllocation = 0;   // bytes of one piece of memory
   uint64_t rangeAlignment = 1;  // of the place of a tensor in a buffer
   uint32_t maxGroups[3] = {};   // work groups of a dispatch
+  // Of layers in one submission: the kernel's driver ends one that takes seconds.
+  uint64_t mostProducts = UINT64_MAX;
   VkPhysicalDeviceMemoryProperties memory{};
   // Of the device, its driver and the driver's version: what is compiled for one is of no use to
   // another.

@@ -137,6 +137,9 @@ Result<Dispatch> dispatchOf(LoweringContext& context, const char* shader, const 
         })});
   }
   const ops::Window2d& w = layer.window;
+  dispatch.products =
+      context.output(0).elementCount() * layer.groupInputs *
+      (static_cast<uint64_t>(w.filterHeight) * static_cast<uint64_t>(w.filterWidth));
   const auto [lowest, highest] = activationLimits(layer.activation, output);
   dispatch.parameters = {layer.output.height,     layer.output.width,     layer.output.batches,
                          layer.input.height,      layer.input.width,      layer.groupInputs,
@@ -179,6 +182,7 @@ Status lowerDepthwiseConvolution(LoweringContext& context) {
   Layer layer = layerOf(parameters);
   layer.groupInputs = parameters.input.channels;
   HEARTH_ASSIGN(Dispatch dispatch, dispatchOf(context, "depthwise", layer));
+  dispatch.products /= layer.groupInputs;
   return context.addRow(std::move(dispatch), context.output(0).elementCount());
 }
 

@@ -84,6 +84,7 @@ Status addProducts(LoweringContext& context, const std::string& suffix, const Pr
     for (const Loop& loop : loops) dispatch.parameters.push_back(loop.*side);
   for (const int32_t limit : limits) dispatch.parameters.push_back(bitsOf(limit));
   dispatch.groups = {tiles(products.rows), tiles(products.columns), count};
+  dispatch.products = uint64_t{count} * products.rows * products.columns * products.depth;
   return context.add(std::move(dispatch));
 }
 

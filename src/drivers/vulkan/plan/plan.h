@@ -44,6 +44,7 @@ struct Dispatch {
   std::vector<Binding> bindings;  // of its buffers 0, 1, ...; at most kBindings
   std::vector<uint32_t> parameters;
   std::array<uint32_t, 3> groups = {1, 1, 1};
+  uint64_t products = 0;  // multiplications with an addition at most, of a layer of many
 };
 
 struct Plan {
