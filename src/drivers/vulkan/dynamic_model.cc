@@ -27,6 +27,16 @@ bool hasUnknownRank(const graph::Operand& operand) {
   return operand.dimensions.empty() && !graph::isFullySpecified(operand);
 }
 
+// Whether an operation computes a tensor without elements, as that of a window that is larger than
+// a small image. The GPU computes none, whatever it takes of other shapes.
+bool hasEmptyResults(const graph::Subgraph& main) {
+  return std::ranges::any_of(main.operations, [&](const graph::Operation& operation) {
+    return std::ranges::any_of(operation.outputs, [&](uint32_t output) {
+      return std::ranges::contains(main.operands[output].dimensions, 0u);
+    });
+  });
+}
+
 // The dimensions of an argument that the model leaves open, as somebody gives them.
 graph::Dimensions completed(const graph::Operand& operand, const graph::Dimensions& given) {
   graph::Dimensions dimensions = operand.dimensions.empty() ? given : operand.dimensions;
@@ -52,6 +62,8 @@ Result<ops::SpecializedModel> specializeForTrial(const graph::Model& model) {
       shapes.push_back(std::move(dimensions));
     }
     auto specialized = ops::specialize(model, shapes);
+    if (specialized && hasEmptyResults(specialized->model->main()))
+      specialized = fail(ErrorCode::kUnsupported, "A tensor has no elements in a trial.");
     if (specialized) return specialized;
     if (!problem) problem = std::move(specialized.error());
   }
