@@ -246,20 +246,21 @@ class GpuTest(DataTest):
                 before = processorTicks(host)
                 with subprocess.Popen(
                         [HEARTH, "bench", self.model("mobilenet_v1_0.25_128_quant"), "--random-input", "1", "--repeat",
-                         "1000", *(["--device", DEVICE] if isNamed else [])],
+                         "600", *(["--device", DEVICE] if isNamed else [])],
                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                         env={**self.environment, "HEARTH_DRIVER_HOSTS": f"{DEVICE}={socket}"}) as client:
                     self.addCleanup(client.kill)
                     end = time.monotonic() + PATIENCE
                     # It has prepared the model, and computes.
-                    while processorTicks(host) < before + os.sysconf("SC_CLK_TCK") // 2:
+                    while processorTicks(host) < before + os.sysconf("SC_CLK_TCK"):
                         self.assertIsNone(client.poll(), "The program ends before its host is killed.")
                         self.assertLess(time.monotonic(), end, "The host does not compute.")
                         time.sleep(0.01)
                     host.kill()
                     output, errors = client.communicate(timeout=PATIENCE)
                 self.assertEqual(client.returncode, 1 if isNamed else 0, errors)
-                self.assertIn("hearth: " if isNamed else "computed", errors)
+                if isNamed:
+                    self.assertIn("hearth: ", errors)
                 self.assertEqual(output == "", isNamed)
 
     def startValidatedHost(self):
