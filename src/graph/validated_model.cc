@@ -11,7 +11,14 @@ ValidatedModel::ValidatedModel(Key, Model model) : Model(std::move(model)) {
 
 Result<std::shared_ptr<const ValidatedModel>> ValidatedModel::of(Model model) {
   HEARTH_TRY(validate(model));
-  return std::make_shared<const ValidatedModel>(Key(), std::move(model));
+  return std::make_shared<ValidatedModel>(Key(), std::move(model));
+}
+
+Model ValidatedModel::release(std::shared_ptr<const Model> model) {
+  // of() has made the object, and not as a constant.
+  if (from(*model) != nullptr && model.use_count() == 1)
+    return std::move(const_cast<Model&>(*model));
+  return *model;
 }
 
 const ValidatedModel* ValidatedModel::from(const Model& model) {

@@ -17,6 +17,9 @@ class ValidatedModel final : public Model {
  public:
   // Errors as validate().
   static Result<std::shared_ptr<const ValidatedModel>> of(Model model);
+  // The model, to be changed: the object itself where it is a ValidatedModel that nobody else has,
+  // and else a copy.
+  static Model release(std::shared_ptr<const Model> model);
   // Null when `model` is not a ValidatedModel.
   static const ValidatedModel* from(const Model& model);
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <utility>
 
 namespace hearth::graph {
@@ -40,6 +41,25 @@ TEST(ValidatedModelTest, OthersAreValidatedEachTime) {
   model.main().outputs = {7};
   EXPECT_FALSE(validateOnce(model));
   EXPECT_EQ(ValidatedModel::from(model), nullptr);
+}
+
+TEST(ValidatedModelTest, AModelThatNobodyElseHasIsReleasedWithoutACopy) {
+  auto validated = ValidatedModel::of(makeModel(true));
+  ASSERT_TRUE(validated);
+  const Operand* const operands = (*validated)->main().operands.data();
+  std::shared_ptr<const Model> model = *std::move(validated);
+  const std::shared_ptr<const Model> other = model;
+  const Model copy = ValidatedModel::release(std::move(model));
+  EXPECT_NE(copy.main().operands.data(), operands);
+  EXPECT_EQ(copy.main().outputs, other->main().outputs);
+  model = ValidatedModel::of(makeModel(true)).value();
+  const Operand* const own = model->main().operands.data();
+  const Model released = ValidatedModel::release(std::move(model));
+  EXPECT_EQ(released.main().operands.data(), own);
+  EXPECT_EQ(ValidatedModel::from(released), nullptr);
+  // Who else may have another model is not known.
+  const Model plain = ValidatedModel::release(std::make_shared<const Model>(makeModel(true)));
+  EXPECT_EQ(plain.main().outputs, makeModel(true).main().outputs);
 }
 
 // A model that may be changed does not count as validated, even if it is a copy of a validated one.

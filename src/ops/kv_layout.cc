@@ -34,9 +34,9 @@ std::vector<T> exchanged(std::vector<T> list) {
 
 class Exchanger {
  public:
-  Exchanger(const graph::Model& model, size_t pairs)
-      : model_(std::make_shared<graph::Model>(model)),
-        main_(model_->main()),
+  Exchanger(graph::Model model, size_t pairs)
+      : model_(std::move(model)),
+        main_(model_.main()),
         inserted_(main_.operations.size() + 1),
         uses_(main_.operands.size()),
         producers_(main_.operands.size()) {
@@ -81,7 +81,7 @@ class Exchanger {
     }
     main_.operations = std::move(all);
     // Runtime and driver would each check a model that is not known to be valid.
-    return graph::ValidatedModel::of(std::move(*model_));
+    return graph::ValidatedModel::of(std::move(model_));
   }
 
  private:
@@ -127,20 +127,20 @@ class Exchanger {
 
   bool isValid(const Operation& operation, OperationType type) const {
     return operation.type == type &&
-           findOperation(type)->validate(*model_, main_, operation).has_value();
+           findOperation(type)->validate(model_, main_, operation).has_value();
   }
   bool isConstantOrOmitted(uint32_t operand) const {
     const Operand& found = main_.operands[operand];
     return !found.hasValue() || found.isConstant();
   }
   bool isSet(uint32_t operand) const {
-    const uint8_t* const value = model_->constantData(main_.operands[operand]);
+    const uint8_t* const value = model_.constantData(main_.operands[operand]);
     return value != nullptr && *value != 0;
   }
 
   template <typename T>
   uint32_t constant(OperandType type, Dimensions dimensions, const std::vector<T>& values) {
-    std::vector<uint8_t>& all = model_->constantBytes;
+    std::vector<uint8_t>& all = model_.constantBytes;
     all.resize((all.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t));
     Operand operand;
     operand.type = type;
@@ -172,7 +172,7 @@ class Exchanger {
     made.lifetime = Lifetime::kTemporary;
     made.location = {};
     const uint32_t output = add(std::move(made));
-    inserted_[place].push_back({type, std::move(inputs), {output}, main_.operands[output].name});
+    inserted_[place].push_back({type, std::move(inputs), {output}, {}});
     return output;
   }
 
@@ -186,7 +186,7 @@ class Exchanger {
       Operation& transpose = main_.operations[*producer];
       if (transpose.inputs.size() < 2 || isConstantOrOmitted(transpose.inputs[1])) {
         HEARTH_ASSIGN(const TransposeParameters parameters,
-                      parseTranspose(makeContext(*model_, main_, transpose)));
+                      parseTranspose(makeContext(model_, main_, transpose)));
         const std::vector<int32_t> permutation(parameters.permutation.begin(),
                                                parameters.permutation.end());
         transpose.inputs = {transpose.inputs[0], integers(exchanged(permutation))};
@@ -218,7 +218,7 @@ class Exchanger {
     return made;
   }
 
-  const std::shared_ptr<graph::Model> model_;
+  graph::Model model_;
   graph::Subgraph& main_;
   std::vector<std::vector<Operation>> inserted_;  // by the operation that follows
   // Of the operands of the original.
@@ -230,9 +230,9 @@ class Exchanger {
 
 }  // namespace
 
-Result<ModelByToken> layOutByToken(const graph::Model& model, std::span<const CachePair> pairs) {
+Result<ModelByToken> layOutByToken(graph::Model model, std::span<const CachePair> pairs) {
   ModelByToken made;
-  Exchanger exchanger(model, pairs.size());
+  Exchanger exchanger(std::move(model), pairs.size());
   for (const CachePair& pair : pairs) {
     HEARTH_ASSIGN(const bool isExchanged, exchanger.exchange(pair));
     made.isExchanged.push_back(isExchanged);

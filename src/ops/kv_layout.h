@@ -33,6 +33,6 @@ struct ModelByToken {
 // their sums may be added in another order. `model` has passed graph::validate(), as has the
 // result, which shares its pools; each pair has another input. Errors: kBadData for a TRANSPOSE
 // that names other axes than its input has.
-Result<ModelByToken> layOutByToken(const graph::Model& model, std::span<const CachePair> pairs);
+Result<ModelByToken> layOutByToken(graph::Model model, std::span<const CachePair> pairs);
 
 }  // namespace hearth::ops

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/validated_model.h"
 #include "ops/kv_layout.h"
 #include "ops/specialized_model.h"
 
@@ -126,7 +127,11 @@ Result<bool> layOutCachesByToken(ImportedGraph* graph) {
       pairs.push_back(
           {static_cast<uint32_t>(i), static_cast<uint32_t>(output - graph->outputs.begin())});
   }
-  HEARTH_ASSIGN(ops::ModelByToken made, ops::layOutByToken(*graph->model, pairs));
+  if (pairs.empty()) return false;
+  // A copy would be megabytes for each signature of a language model.
+  graph::Model own = graph::ValidatedModel::release(std::exchange(graph->model, nullptr));
+  HEARTH_ASSIGN(ops::ModelByToken made, ops::layOutByToken(std::move(own), pairs));
+  graph->model = std::move(made.model);
   bool isAnyExchanged = false;
   for (size_t i = 0; i < pairs.size(); ++i) {
     if (!made.isExchanged[i]) continue;
@@ -136,7 +141,6 @@ Result<bool> layOutCachesByToken(ImportedGraph* graph) {
         std::swap((*dimensions)[dimensions->size() - 2], dimensions->back());
     }
   }
-  if (isAnyExchanged) graph->model = std::move(made.model);
   return isAnyExchanged;
 }
 

@@ -26,7 +26,7 @@ Status inferShapesAgain(std::span<const graph::Dimensions> shapes, ImportedGraph
 
 // Gives caches, which are inputs and outputs of one name, the layout [.., tokens, size] where they
 // have [.., size, tokens] and the model allows it (ops::layOutByToken()). True if there are any.
-// Errors: those of layOutByToken(); `graph` is unchanged then.
+// Errors: those of layOutByToken(); `graph` is of no use then.
 Result<bool> layOutCachesByToken(ImportedGraph* graph);
 
 }  // namespace hearth::tflite
