@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/codes.h"
+#include "graph/operation_name.h"
 
 namespace hearth::graph {
 namespace {
@@ -27,7 +28,7 @@ class Lifting {
       };
       if ((touches(operation.inputs) || touches(operation.outputs)) && !adapt(&operation))
         return fail(ErrorCode::kUnsupported, "{} ({}) has a tensor of rank 0.",
-                    nameOf(operation.type), operation.name);
+                    nameOf(operation.type), operationName(*subgraph_, operation));
     }
     for (Operand& operand : subgraph_->operands) {
       if (!operand.isRankZeroTensor) continue;

@@ -105,7 +105,10 @@ Status OperationContext::setOutputDimensions(size_t index, Dimensions dimensions
 
 std::string OperationContext::describe() const {
   std::string text = graph::nameOf(operation->type);
-  if (!operation->name.empty()) text += base::formatText(" \"{}\"", operation->name);
+  // As graph::operationName().
+  const bool hasName = !operation->name.empty() || outputs.empty();
+  const std::string& name = hasName ? operation->name : outputs.front().operand->name;
+  if (!name.empty()) text += base::formatText(" \"{}\"", name);
   return text;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "base/log.h"
+#include "graph/operation_name.h"
 #include "hal/extension_operations.h"
 #include "ops/control_flow.h"
 #include "ops/custom_operator.h"
@@ -174,9 +175,10 @@ Result<std::vector<size_t>> chooseDevices(const graph::Model& model,
                                operation.type == graph::OperationType::kWhile;
     if (!best && isControlFlow) best = devices.size();
     if (!best && ++missingCount == 1) {
-      missing = base::formatText(
-          "operation {}, {}{}", i, ops::operatorName(model, model.main(), operation),
-          operation.name.empty() ? "" : base::formatText(" \"{}\"", operation.name));
+      const std::string& name = graph::operationName(model.main(), operation);
+      missing = base::formatText("operation {}, {}{}", i,
+                                 ops::operatorName(model, model.main(), operation),
+                                 name.empty() ? "" : base::formatText(" \"{}\"", name));
       missingReasons = reasons.text();
     }
     chosen.push_back(best.value_or(0));

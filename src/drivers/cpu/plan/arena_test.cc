@@ -3,7 +3,6 @@
 
 #include <random>
 
-#include "base/format.h"
 #include "drivers/cpu/plan/plan.h"
 
 namespace hearth::cpu {
@@ -14,7 +13,7 @@ ValueId addValue(Plan* plan, uint64_t bytes, Value::Place place = Value::Place::
   value.bytes = bytes;
   value.place = place;
   value.root = static_cast<ValueId>(plan->values.size());
-  value.name = base::formatText("v{}", value.root);
+  value.name = value.root == 0 ? "v0" : "another one";
   plan->values.push_back(value);
   return value.root;
 }
@@ -41,7 +40,7 @@ void expectDisjoint(const Plan& plan) {
       const uint64_t firstEnd = first.arenaOffset + first.bytes + kReadSlack;
       const uint64_t secondEnd = second.arenaOffset + second.bytes + kReadSlack;
       EXPECT_TRUE(firstEnd <= second.arenaOffset || secondEnd <= first.arenaOffset)
-          << first.name << " and " << second.name;
+          << a << " and " << b;
       EXPECT_LE(firstEnd, plan.arenaBytes);
     }
   }

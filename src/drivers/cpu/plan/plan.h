@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -36,7 +37,7 @@ struct Value {
   uint64_t arenaOffset = 0;  // roots in kArena, after planArena()
   int32_t firstNode = -1;    // of roots: first and last node that touches it or an alias of it
   int32_t lastNode = -1;
-  std::string name;  // for people
+  std::string_view name;  // for people; of the model, which outlives the plan
 };
 
 // One step: how its kernel is built, and which values it touches.

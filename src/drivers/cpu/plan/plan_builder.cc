@@ -53,7 +53,7 @@ Result<KernelTraits> PlanBuilder::traits() {
 ValueId PlanBuilder::newValue(Value value) {
   const auto id = static_cast<ValueId>(plan_.values.size());
   value.root = id;
-  plan_.values.push_back(std::move(value));
+  plan_.values.push_back(value);
   return id;
 }
 
@@ -85,7 +85,7 @@ Status PlanBuilder::build() {
     value.index = static_cast<uint32_t>(i);
     value.bytes = tensorBytes(tensors_[index]);
     value.name = subgraph_.operands[index].name;
-    valueOf_[index] = newValue(std::move(value));
+    valueOf_[index] = newValue(value);
   }
   for (uint32_t o = 0; o < subgraph_.operations.size(); ++o)
     for (uint32_t index : subgraph_.operations[o].inputs) {
@@ -354,7 +354,7 @@ ValueId PlanBuilder::read(uint32_t index) {
   value.bytes = tensorBytes(tensors_[index]);
   value.name = operand.name;
   value.constant = constants_.elements(index);
-  valueOf_[index] = newValue(std::move(value));
+  valueOf_[index] = newValue(value);
   return *valueOf_[index];
 }
 
@@ -389,15 +389,15 @@ ValueId PlanBuilder::write(uint32_t index) {
     const auto it = std::find(subgraph_.outputs.begin(), subgraph_.outputs.end(), index);
     value.index = static_cast<uint32_t>(it - subgraph_.outputs.begin());
   }
-  valueOf_[index] = newValue(std::move(value));
+  valueOf_[index] = newValue(value);
   return *valueOf_[index];
 }
 
 ValueId PlanBuilder::temporary(uint64_t bytes) {
   Value value;
   value.bytes = bytes;
-  value.name = context_.describe();
-  return newValue(std::move(value));
+  if (!context_.outputs.empty()) value.name = context_.outputs.front().operand->name;
+  return newValue(value);
 }
 
 bool PlanBuilder::alias(uint32_t output, uint32_t input) {

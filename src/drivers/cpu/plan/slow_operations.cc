@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "graph/codes.h"
+#include "graph/operation_name.h"
 
 namespace hearth::cpu {
 namespace {
@@ -34,8 +35,9 @@ constinit base::Immortal<KnownLines> knownLines;
 std::string lineOf(const graph::Subgraph& main, const Node& node) {
   const graph::Operation& operation = main.operations[node.operation];
   std::string text(graph::nameOf(operation.type));
-  text += operation.name.empty() ? base::formatText(" {}", node.operation)
-                                 : base::formatText(" \"{}\"", operation.name);
+  const std::string& name = graph::operationName(main, operation);
+  text +=
+      name.empty() ? base::formatText(" {}", node.operation) : base::formatText(" \"{}\"", name);
   std::string types;
   for (size_t i = 0; i < std::min<size_t>(operation.inputs.size(), 2); ++i) {
     const graph::Operand& input = main.operands[operation.inputs[i]];

@@ -116,11 +116,20 @@ Result<int32_t> OperatorView::constantInt(size_t index) {
   return static_cast<int32_t>(values[0]);
 }
 
+const schema::Tensor* OperatorView::firstOutput() const {
+  if (outputCount() == 0) return nullptr;
+  return builder_.model().file().tensor(builder_.source(), source_.outputs()->Get(0));
+}
+
 std::string OperatorView::name() {
-  if (outputCount() == 0) return {};
-  const schema::Tensor* tensor =
-      builder_.model().file().tensor(builder_.source(), source_.outputs()->Get(0));
+  const schema::Tensor* const tensor = firstOutput();
   return tensor == nullptr ? std::string() : cleanText(tensor->name());
+}
+
+std::string_view OperatorView::nameInFile() const {
+  const schema::Tensor* const tensor = firstOutput();
+  if (tensor == nullptr || tensor->name() == nullptr) return {};
+  return {tensor->name()->c_str(), tensor->name()->size()};
 }
 
 Result<uint32_t> OperatorView::floatTensor(float value, graph::Dimensions dimensions) {
@@ -186,7 +195,10 @@ Result<uint32_t> OperatorView::indices(size_t index) {
 
 Status OperatorView::emit(OperationType type, std::vector<uint32_t> inputs,
                           std::vector<uint32_t> outputs) {
-  return builder_.emit(type, std::move(inputs), std::move(outputs), name());
+  // Names may be long, and an operation without one is called as its first output.
+  std::string own;
+  if (outputs.empty() || operand(outputs.front()).name != nameInFile()) own = name();
+  return builder_.emit(type, std::move(inputs), std::move(outputs), std::move(own));
 }
 
 Status OperatorView::emit(OperationType type, std::vector<uint32_t> inputs) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -119,6 +120,10 @@ class OperatorView {
   Result<uint32_t> padding(schema::Padding padding);
 
  private:
+  const schema::Tensor* firstOutput() const;
+  // name() before it is made clean.
+  std::string_view nameInFile() const;
+
   // Root offset, vtable without fields, table.
   alignas(8) static constexpr uint8_t kEmptyTable[] = {8, 0, 0, 0, 4, 0, 4, 0, 4, 0, 0, 0};
 
