@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/cpu/prepared_model.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -257,7 +255,8 @@ Status CpuPreparedModel::planWhole(const hal::PrepareOptions& options) {
       if (!addReferenceOnly(kernels->refused())) return built;
       continue;
     }
-    HEARTH_ASSIGN(auto context, ExecutionContext::create(plan, kernels));
+    HEARTH_ASSIGN(auto context,
+                  ExecutionContext::create(plan, kernels, ActivationMemory::of(*model_)));
     contexts_.setPlan(std::move(made.planned), std::move(context));
     return {};
   }
@@ -268,8 +267,8 @@ Status CpuPreparedModel::planAhead(const hal::PrepareOptions& options, bool pack
   HEARTH_ASSIGN(NewPlan made, makePlan(options));
   const Plan& plan = made.planned->plan;
   ahead_ = std::make_shared<KernelFactory>(plan, pool_.get(), std::move(made.choices));
-  HEARTH_ASSIGN(auto context, ExecutionContext::create(plan, ahead_));
-  const std::shared_ptr<const memory::Mapping> arena = context->arena();
+  const std::shared_ptr<ActivationMemory> memory = ActivationMemory::of(*model_);
+  HEARTH_ASSIGN(auto context, ExecutionContext::create(plan, ahead_, memory));
   contexts_.setPlan(std::move(made.planned), std::move(context));
   hal::PrepareOptions later = options;
   later.deadline = {};
@@ -278,9 +277,9 @@ Status CpuPreparedModel::planAhead(const hal::PrepareOptions& options, bool pack
   const auto threads = packs ? static_cast<unsigned>(pool_->threadCount()) : 1;
   ahead_->makeAhead(
       threads, [this, later] { complete(later); },
-      [this, arena, whenReady = std::move(whenReady)] {
-        // Populates the arena here, because clearing its pages would slow the first inference.
-        ::madvise(arena->data(), arena->size(), MADV_POPULATE_WRITE);
+      [this, memory, whenReady = std::move(whenReady)] {
+        // Here, because clearing its pages would slow the first inference.
+        memory->populate();
         populate();
         if (whenReady != nullptr) whenReady(*this);
       });
@@ -565,7 +564,7 @@ KernelStages* CpuPreparedModel::stagesOf(const ExecutionContext& context) {
   if (!contexts_.isFirstStage(context)) return nullptr;
   if (stages_ == nullptr)
     stages_ = std::make_unique<KernelStages>(
-        context.plan(), pool_.get(),
+        context.plan(), pool_.get(), context.memory(),
         KernelStages::Handlers{
             [this](std::unique_ptr<ExecutionContext> first, const MeasuredChoices& measured) {
               beginSecondStage(std::move(first), measured);

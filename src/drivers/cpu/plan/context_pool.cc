@@ -18,6 +18,7 @@ void ContextPool::setPlan(std::unique_ptr<Planned> planned,
   Contexts before;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   choices_ = first->kernels().choices();
+  memory_ = first->memory();
   plans_.push_back(std::move(planned));
   before.swap(idle_);
   idle_.push_back(std::move(first));
@@ -51,14 +52,16 @@ std::unique_ptr<ExecutionContext> ContextPool::takeIdle(
 Result<std::unique_ptr<ExecutionContext>> ContextPool::make(threads::ThreadPool* pool) const {
   const Plan* plan = nullptr;
   std::shared_ptr<const KernelChoices> choices;
+  std::shared_ptr<ActivationMemory> memory;
   {
     const std::lock_guard lock(mutex_);
     plan = &plans_.back()->plan;
     choices = choices_;
+    memory = memory_;
   }
   auto kernels = std::make_shared<KernelFactory>(*plan, pool, std::move(choices));
   HEARTH_TRY(kernels->makeAll());
-  return ExecutionContext::create(*plan, std::move(kernels));
+  return ExecutionContext::create(*plan, std::move(kernels), std::move(memory));
 }
 
 bool ContextPool::isInForceLocked(const ExecutionContext& context, uint64_t replaced) const {

@@ -40,7 +40,8 @@ class ContextPool {
   std::unique_ptr<ExecutionContext> takeIdle(
       std::span<const ExecutionContext::Buffer> inputs = {},
       std::span<const ExecutionContext::Buffer> outputs = {});
-  // A new context of the plan in force. Errors of building kernels.
+  // A new context of the plan in force, with the memory of its first one. Errors of building
+  // kernels.
   Result<std::unique_ptr<ExecutionContext>> make(threads::ThreadPool* pool) const;
   // Whether a context, taken when replacements() was `replaced`, is as a new one would be now.
   bool isInForce(const ExecutionContext& context, uint64_t replaced) const;
@@ -64,6 +65,7 @@ class ContextPool {
   mutable base::Mutex mutex_;
   std::vector<std::unique_ptr<Planned>> plans_;   // the last one is in force
   std::shared_ptr<const KernelChoices> choices_;  // null: each node runs its first kernel
+  std::shared_ptr<ActivationMemory> memory_;      // of the contexts
   std::vector<std::unique_ptr<ExecutionContext>> idle_;
   std::atomic<uint64_t> replacements_ = 0;
 };

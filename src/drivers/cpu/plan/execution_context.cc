@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "base/cancellation.h"
 #include "base/log.h"
@@ -16,7 +17,6 @@
 #include "base/trace.h"
 #include "drivers/cpu/weights/packed_weights.h"
 #include "hal/progress.h"
-#include "memory/budget.h"
 #include "threads/thread_pool.h"
 
 namespace hearth::cpu {
@@ -62,18 +62,13 @@ bool overlap(const ExecutionContext::Buffer& a, const ExecutionContext::Buffer& 
 
 }  // namespace
 
-Result<ExecutionContext::Owned> ExecutionContext::Owned::make(uint64_t bytes) {
-  HEARTH_ASSIGN(std::shared_ptr<void> room, memory::reserveRoom(bytes));
-  HEARTH_ASSIGN(memory::Mapping mapping, memory::Mapping::anonymous(bytes));
-  return Owned{std::move(room), std::move(mapping)};
-}
-
 Result<std::unique_ptr<ExecutionContext>> ExecutionContext::create(
-    const Plan& plan, std::shared_ptr<KernelFactory> kernels) {
-  std::unique_ptr<ExecutionContext> context(new ExecutionContext(plan, std::move(kernels)));
-  HEARTH_ASSIGN(Owned arena, Owned::make(plan.arenaBytes + kReadSlack));
-  const auto kept = std::make_shared<const Owned>(std::move(arena));
-  context->arena_ = std::shared_ptr<const memory::Mapping>(kept, &kept->mapping);
+    const Plan& plan, std::shared_ptr<KernelFactory> kernels,
+    std::shared_ptr<ActivationMemory> memory) {
+  if (memory == nullptr) memory = std::make_shared<ActivationMemory>();
+  HEARTH_TRY(memory->reserve(plan.arenaBytes + kReadSlack));
+  std::unique_ptr<ExecutionContext> context(
+      new ExecutionContext(plan, std::move(kernels), std::move(memory)));
   const size_t nodeCount = plan.nodes.size();
   context->addresses_.resize(plan.values.size());
   size_t inputCount = 0;
@@ -177,12 +172,12 @@ bool ExecutionContext::isOverwritten(size_t input, const Buffer& buffer,
   return false;
 }
 
-Result<void*> ExecutionContext::staging(std::vector<Owned>* list, size_t index, uint64_t bytes) {
-  Owned& owned = (*list)[index];
-  if (owned.mapping.data() == nullptr) {
-    HEARTH_ASSIGN(owned, Owned::make(std::max<uint64_t>(bytes, 1)));
+Result<void*> ExecutionContext::staging(std::vector<Area>* list, size_t index, uint64_t bytes) {
+  Area& area = (*list)[index];
+  if (area == nullptr) {
+    HEARTH_ASSIGN(area, ActivationMemory::Area::make(std::max<uint64_t>(bytes, 1)));
   }
-  return owned.mapping.data();
+  return area->data();
 }
 
 void ExecutionContext::copyInputs(std::span<const Buffer> inputs) {
@@ -243,7 +238,7 @@ void ExecutionContext::resolveAddresses() {
     uint8_t* base = nullptr;
     switch (root.place) {
       case Value::Place::kArena:
-        base = arena_->data() + root.arenaOffset;
+        base = block_.arena->data() + root.arenaOffset;
         break;
       case Value::Place::kInput:
         base = static_cast<uint8_t*>(boundInputs_[root.index]);
@@ -261,14 +256,43 @@ void ExecutionContext::resolveAddresses() {
 
 // Scratch memory that suffices for a kernel that has been made.
 Result<void*> ExecutionContext::workspaceFor(const KernelFactory& maker, size_t node) {
-  if (maker.workspaceBytes(node) > workspaceBytes_) {
-    const uint64_t bytes = maker.workspaceBytes();
-    HEARTH_ASSIGN(Owned larger, Owned::make(bytes + kReadSlack));
-    if (workspaceBytes_ != 0) outgrown_.push_back(std::move(workspace_));
-    workspace_ = std::move(larger);
-    workspaceBytes_ = bytes;
+  Area& scratch = block_.scratch;
+  const uint64_t room = scratch != nullptr ? scratch->size() - kReadSlack : 0;
+  if (maker.workspaceBytes(node) > room) {
+    HEARTH_ASSIGN(Area larger, ActivationMemory::Area::make(maker.workspaceBytes() + kReadSlack));
+    if (scratch != nullptr) outgrown_.push_back(std::move(scratch));
+    scratch = std::move(larger);
   }
-  return workspace_.mapping.data();
+  return scratch != nullptr ? scratch->data() : nullptr;
+}
+
+void ExecutionContext::forgetSetups() {
+  isSetUp_.assign(isSetUp_.size(), false);
+  stepsAreSetUp_ = false;
+}
+
+Status ExecutionContext::takeMemory() {
+  HEARTH_ASSIGN(block_, memory_->take(plan_.arenaBytes + kReadSlack, arenaAddress_));
+  const auto& [arena, scratch] = block_;
+  const uint64_t scratchBytes = scratch != nullptr ? scratch->size() : 0;
+  const void* const scratchAddress = scratch != nullptr ? scratch->data() : nullptr;
+  if (arena->data() == arenaAddress_ && scratchAddress == scratchAddress_ &&
+      scratchBytes == scratchBytes_)
+    return {};
+  forgetSetups();
+  if (std::exchange(arenaAddress_, arena->data()) != arena->data() && isBound_) resolveAddresses();
+  return {};
+}
+
+void ExecutionContext::giveMemoryBack() {
+  if (!outgrown_.empty()) {
+    outgrown_.clear();
+    forgetSetups();
+  }
+  const Area& scratch = block_.scratch;
+  scratchAddress_ = scratch != nullptr ? scratch->data() : nullptr;
+  scratchBytes_ = scratch != nullptr ? scratch->size() : 0;
+  memory_->giveBack(std::exchange(block_, {}));
 }
 
 Status ExecutionContext::setUp(const KernelFactory& maker, size_t node, Kernel* kernel) {
@@ -307,6 +331,16 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
 Status ExecutionContext::runActive(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                                    threads::ThreadPool* pool, const base::Deadline& deadline,
                                    const Measurement* measurement) {
+  HEARTH_TRY(takeMemory());
+  Status status = runInMemory(inputs, outputs, pool, deadline, measurement);
+  giveMemoryBack();
+  return status;
+}
+
+Status ExecutionContext::runInMemory(std::span<const Buffer> inputs,
+                                     std::span<const Buffer> outputs, threads::ThreadPool* pool,
+                                     const base::Deadline& deadline,
+                                     const Measurement* measurement) {
   if (!kernels_->isComplete()) {
     // A run in which XNNPACK refuses an operation is repeated. It cannot be once it has overwritten
     // its inputs, so all kernels are made beforehand.
@@ -318,11 +352,6 @@ Status ExecutionContext::runActive(std::span<const Buffer> inputs, std::span<con
       kernels_->finish();
       for (size_t n = 0; n < isSetUp_.size(); ++n) HEARTH_TRY(kernels_->get(n));
     }
-  }
-  if (!outgrown_.empty()) {
-    outgrown_.clear();
-    isSetUp_.assign(isSetUp_.size(), false);
-    stepsAreSetUp_ = false;
   }
   HEARTH_TRY(bind(inputs, outputs));
   hal::Progress* const progress = hal::progressOfThread();

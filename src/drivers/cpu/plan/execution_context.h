@@ -10,9 +10,9 @@
 
 #include "base/deadline.h"
 #include "base/result.h"
+#include "drivers/cpu/plan/activation_memory.h"
 #include "drivers/cpu/plan/kernel_factory.h"
 #include "drivers/cpu/plan/plan.h"
-#include "memory/mapping.h"
 
 namespace hearth::hal {
 class Progress;
@@ -20,23 +20,24 @@ class Progress;
 
 namespace hearth::cpu {
 
-// Everything that one execution at a time needs: the kernels of an execution graph, activation
-// memory, scratch memory. Used by one thread at a time. The plan and its weights must outlive it.
-// The memory counts for whom it was first needed (memory::reserveRoom()).
+// Everything that one execution at a time needs: the kernels of an execution graph and, while it
+// runs, memory for activations and scratch. Used by one thread at a time. The plan and its weights
+// must outlive it. The memory counts for whom it was first needed (memory::reserveRoom()).
 class ExecutionContext {
  public:
   // Bytes of client memory that executions on this thread have copied because kernels cannot use
   // them in place.
   static uint64_t copiedBytes();
 
-  // `kernels` makes the kernels of `plan`, and may still be making them.
-  static Result<std::unique_ptr<ExecutionContext>> create(const Plan& plan,
-                                                          std::shared_ptr<KernelFactory> kernels);
+  // `kernels` makes the kernels of `plan`, and may still be making them. A run takes its memory
+  // from `memory`; null is memory of the context's own.
+  static Result<std::unique_ptr<ExecutionContext>> create(
+      const Plan& plan, std::shared_ptr<KernelFactory> kernels,
+      std::shared_ptr<ActivationMemory> memory = nullptr);
 
   const Plan& plan() const { return plan_; }
   const KernelFactory& kernels() const { return *kernels_; }
-  // The memory of the activations, for a caller that populates its pages ahead of the first run.
-  const std::shared_ptr<const memory::Mapping>& arena() const { return arena_; }
+  const std::shared_ptr<ActivationMemory>& memory() const { return memory_; }
 
   // Whether a graph output may be written to the memory of an input without a copy of the input.
   bool mayOverwrite(size_t input, size_t output) const {
@@ -99,20 +100,22 @@ class ExecutionContext {
     bool isSerial;
   };
 
-  // Memory of the context, with its room in the budget of the thread that has made it.
-  struct Owned {
-    static Result<Owned> make(uint64_t bytes);
+  using Area = std::shared_ptr<const ActivationMemory::Area>;
 
-    std::shared_ptr<void> room;
-    memory::Mapping mapping;
-  };
-
-  ExecutionContext(const Plan& plan, std::shared_ptr<KernelFactory> kernels)
-      : plan_(plan), kernels_(std::move(kernels)) {}
+  ExecutionContext(const Plan& plan, std::shared_ptr<KernelFactory> kernels,
+                   std::shared_ptr<ActivationMemory> memory)
+      : plan_(plan), kernels_(std::move(kernels)), memory_(std::move(memory)) {}
   // run() while a run of the pool is active, of this context or of the one around it.
   Status runActive(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                    threads::ThreadPool* pool, const base::Deadline& deadline,
                    const Measurement* measurement);
+  // Kernels are set up anew where the memory is not that of the last run.
+  Status takeMemory();
+  void giveMemoryBack();
+  // The run itself, in memory that was taken.
+  Status runInMemory(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                     threads::ThreadPool* pool, const base::Deadline& deadline,
+                     const Measurement* measurement);
   Status bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
   void copyInputs(std::span<const Buffer> inputs);
   // Runs the nodes one after the other, building and setting up kernels where that is to be done.
@@ -129,21 +132,25 @@ class ExecutionContext {
   Status runMeasured(size_t node, threads::ThreadPool* pool, const Measurement& measurement);
   void findInPlacePairs();
   bool isOverwritten(size_t input, const Buffer& buffer, std::span<const Buffer> outputs) const;
-  Result<void*> staging(std::vector<Owned>* list, size_t index, uint64_t bytes);
+  static Result<void*> staging(std::vector<Area>* list, size_t index, uint64_t bytes);
+  void forgetSetups();
 
   const Plan& plan_;
   const std::shared_ptr<KernelFactory> kernels_;
-  std::shared_ptr<const memory::Mapping> arena_;
+  const std::shared_ptr<ActivationMemory> memory_;
+  ActivationMemory::Block block_;  // during a run
   // Scratch memory grows while kernels are made. Kernels that were set up with a smaller one keep
   // it until the run ends.
-  Owned workspace_;
-  uint64_t workspaceBytes_ = 0;
-  std::vector<Owned> outgrown_;
+  std::vector<Area> outgrown_;
+  // What kernels were set up with. Other memory may have come to the same address since.
+  const void* arenaAddress_ = nullptr;
+  const void* scratchAddress_ = nullptr;
+  uint64_t scratchBytes_ = 0;
   std::vector<void*> addresses_;    // by value
   std::vector<void*> boundInputs_;  // addresses that the kernels were set up with
   std::vector<void*> boundOutputs_;
-  std::vector<Owned> inputStaging_;
-  std::vector<Owned> outputStaging_;
+  std::vector<Area> inputStaging_;
+  std::vector<Area> outputStaging_;
   std::vector<uint64_t> outputWriteSlack_;  // by graph output: bytes that a kernel writes behind it
   std::vector<bool> outputIsRead_;          // by graph output: a later node reads it
   std::vector<bool> touchesClient_;         // by node

@@ -30,9 +30,11 @@ std::shared_ptr<const KernelChoices> otherKernels(const Plan& plan) {
   return std::make_shared<const KernelChoices>(std::move(choices));
 }
 
-KernelStages::KernelStages(const Plan& plan, threads::ThreadPool* pool, Handlers handlers)
+KernelStages::KernelStages(const Plan& plan, threads::ThreadPool* pool,
+                           std::shared_ptr<ActivationMemory> memory, Handlers handlers)
     : plan_(plan),
       pool_(pool),
+      memory_(std::move(memory)),
       handlers_(std::move(handlers)),
       tuner_(plan, pool->threadCount()),
       hasOthers_(std::ranges::any_of(
@@ -128,7 +130,7 @@ void KernelStages::beginSecond() {
       1,
       [this] {
         if (second_->hasFailed()) return;
-        auto context = ExecutionContext::create(plan_, second_);
+        auto context = ExecutionContext::create(plan_, second_, memory_);
         if (!context) return base::logInfo("No second stage: {}", context.error().toString());
         handlers_.begin(std::move(*context), measured_);
       },

@@ -37,7 +37,9 @@ class KernelStages {
 
   // The handlers are called at most once each, on a thread of this object's own, or in run() where
   // no thread can be started. Plan, pool and what the handlers refer to outlive this object.
-  KernelStages(const Plan& plan, threads::ThreadPool* pool, Handlers handlers);
+  // `memory` is that of the contexts.
+  KernelStages(const Plan& plan, threads::ThreadPool* pool,
+               std::shared_ptr<ActivationMemory> memory, Handlers handlers);
   // Stops building kernels in the background.
   ~KernelStages();
   KernelStages(const KernelStages&) = delete;
@@ -54,6 +56,7 @@ class KernelStages {
 
   const Plan& plan_;
   threads::ThreadPool* const pool_;
+  const std::shared_ptr<ActivationMemory> memory_;
   const Handlers handlers_;
   KernelTuner tuner_;
   const bool hasOthers_;
