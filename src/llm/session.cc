@@ -37,7 +37,7 @@ class Session::Signature {
         embedding_(embedders),
         execution_(compilation.createExecution()) {}
 
-  Status bind(CacheMemory* caches, std::vector<float>* logits) {
+  Status bind(CacheMemory* caches, StepMemory* shared) {
     const std::vector<TensorInfo> inputs = compilation_.inputs();
     const std::vector<TensorInfo> outputs = compilation_.outputs();
     std::set<std::string> written;
@@ -69,9 +69,10 @@ class Session::Signature {
         execution_.promisePadding(false);
         continue;
       }
-      HEARTH_TRY(bindLogits(i, output, logits));
+      HEARTH_TRY(bindLogits(i, output));
     }
-    return {};
+    HEARTH_TRY(StepMemory::grow(&shared->mask, maskBytes_ + maskPadding_));
+    return StepMemory::grow(&shared->logits, logitsBytes_);
   }
 
   size_t length() const { return tokens_.size(); }
@@ -88,17 +89,14 @@ class Session::Signature {
       tokens_[i] = i < tokens.size() ? tokens[i] : 0;
       if (i < positions_.size()) positions_[i] = static_cast<int32_t>(position + i);
       const size_t seen = std::min(position + i + 1, capacity_);
-      if (!numbers_.empty()) {
-        const auto row = numbers_.begin() + static_cast<ptrdiff_t>(i * capacity_);
-        std::fill(row, row + static_cast<ptrdiff_t>(seen), 0.0F);
-        std::fill(row + static_cast<ptrdiff_t>(seen), row + static_cast<ptrdiff_t>(capacity_),
-                  kHidden);
+      const size_t row = i * capacity_;
+      if (numbers_ != nullptr) {
+        std::fill_n(numbers_ + row, seen, 0.0F);
+        std::fill_n(numbers_ + row + seen, capacity_ - seen, kHidden);
       }
-      if (!booleans_.empty()) {
-        const auto row = booleans_.begin() + static_cast<ptrdiff_t>(i * capacity_);
-        std::fill(row, row + static_cast<ptrdiff_t>(seen), uint8_t{1});
-        std::fill(row + static_cast<ptrdiff_t>(seen), row + static_cast<ptrdiff_t>(capacity_),
-                  uint8_t{0});
+      if (booleans_ != nullptr) {
+        std::fill_n(booleans_ + row, seen, uint8_t{1});
+        std::fill_n(booleans_ + row + seen, capacity_ - seen, uint8_t{0});
       }
     }
     for (const auto& embedder : embedders_) embedder->run(tokens, limits);
@@ -141,17 +139,6 @@ class Session::Signature {
     return {};
   }
 
-  // Memory that is used in place wherever it ends.
-  template <typename Element>
-  void bindPadded(size_t index, const TensorInfo& input, size_t count,
-                  std::vector<Element>* elements) {
-    elements->reserve(count + input.padding);
-    elements->resize(count);
-    execution_.promisePadding(true);
-    execution_.setInput(index, *elements);
-    execution_.promisePadding(false);
-  }
-
   Status bindMask(size_t index, const TensorInfo& input) {
     if (capacity_ != 0) return refuseSecond(input);
     if (input.byteSize == 0 || input.dimensions.empty() ||
@@ -160,16 +147,15 @@ class Session::Signature {
                   "The input {} has a type or shape that is not supported.", input.name);
     capacity_ = input.dimensions.back();
     maskRows_ = input.byteSize / typeSize(input.type) / capacity_;
-    if (input.type == HEARTH_TYPE_FLOAT32) {
-      bindPadded(index, input, maskRows_ * capacity_, &numbers_);
-    } else {
-      bindPadded(index, input, maskRows_ * capacity_, &booleans_);
-    }
+    hasNumbers_ = input.type == HEARTH_TYPE_FLOAT32;
+    maskIndex_ = index;
+    maskBytes_ = input.byteSize;
+    maskPadding_ = input.padding;
     return {};
   }
 
-  // Scores of the next token; all signatures write them to the same memory.
-  Status bindLogits(size_t index, const TensorInfo& output, std::vector<float>* logits) {
+  // Scores of the next token.
+  Status bindLogits(size_t index, const TensorInfo& output) {
     if (output.type != HEARTH_TYPE_FLOAT32 || output.byteSize == 0 || output.dimensions.empty() ||
         hasLogits_)
       return fail(ErrorCode::kUnsupported,
@@ -177,7 +163,6 @@ class Session::Signature {
                   output.name);
     hasLogits_ = true;
     vocabularySize_ = output.dimensions.back();
-    logits->resize(std::max(logits->size(), output.byteSize / sizeof(float)));
     logitsIndex_ = index;
     logitsBytes_ = output.byteSize;
     return {};
@@ -185,8 +170,18 @@ class Session::Signature {
 
  public:
   // Once the memory has its final size, and whether the inputs fit together.
-  Status finish(std::vector<float>* logits) {
-    if (hasLogits_) execution_.setOutput(logitsIndex_, logits->data(), logitsBytes_);
+  Status finish(const StepMemory& shared) {
+    if (hasLogits_) execution_.setOutput(logitsIndex_, shared.logits.data(), logitsBytes_);
+    if (capacity_ != 0) {
+      uint8_t* const mask = shared.mask.data();
+      execution_.promisePadding(true);
+      execution_.setInput(maskIndex_, mask, maskBytes_);
+      execution_.promisePadding(false);
+      if (hasNumbers_)
+        numbers_ = reinterpret_cast<float*>(mask);
+      else
+        booleans_ = mask;
+    }
     for (const auto& embedder : embedders_)
       if (embedder->length() != length())
         return fail(ErrorCode::kUnsupported, "The model takes {} tokens, and embeddings of {}.",
@@ -205,8 +200,12 @@ class Session::Signature {
   std::vector<std::unique_ptr<Embedder>> embedders_;  // of inputs
   std::vector<int32_t> tokens_;
   std::vector<int32_t> positions_;
-  std::vector<float> numbers_;     // the mask, if it is one of numbers,
-  std::vector<uint8_t> booleans_;  // or of booleans
+  float* numbers_ = nullptr;     // the mask, if it is one of numbers,
+  uint8_t* booleans_ = nullptr;  // or of booleans
+  bool hasNumbers_ = false;
+  size_t maskIndex_ = 0;
+  size_t maskBytes_ = 0;
+  size_t maskPadding_ = 0;
   size_t capacity_ = 0;
   size_t maskRows_ = 0;
   size_t vocabularySize_ = 0;
@@ -244,7 +243,8 @@ Result<std::unique_ptr<Session>> Session::fork() const {
     mapped = prefixes_->load(layout, prefixes_->parts(layout, tokens_, chunks));
   }
   caches_.copyTo(&session->caches_, mapped == 0);
-  session->logits_ = logits_;
+  if (hasLogits_)
+    std::ranges::copy(scores(), reinterpret_cast<float*>(session->memory_.logits.data()));
   session->tokens_ = tokens_;
   session->computed_ = computed_;
   session->hasLogits_ = hasLogits_;
@@ -255,7 +255,7 @@ Result<std::unique_ptr<Session>> Session::fork() const {
 Status Session::prepare(size_t context) {
   for (const Compilation& compilation : model_->signatures()) {
     auto signature = std::make_unique<Signature>(compilation, model_->embedders());
-    HEARTH_TRY(signature->bind(&caches_, &logits_));
+    HEARTH_TRY(signature->bind(&caches_, &memory_));
     const size_t length = signature->length();
     if (length != 1) lengths_.push_back(length);
     signatures_[length] = std::move(signature);
@@ -269,7 +269,7 @@ Status Session::prepare(size_t context) {
                 "The signature decode does not take one token and give the scores of the next.");
   context_ = kMaxContext;
   for (auto& [length, signature] : signatures_) {
-    HEARTH_TRY(signature->finish(&logits_));
+    HEARTH_TRY(signature->finish(memory_));
     if (!signature->hasCache())
       return fail(ErrorCode::kUnsupported, "The model has no caches that it reads and writes.");
     if (signature->capacity() != 0) context_ = std::min(context_, signature->capacity());
@@ -278,6 +278,16 @@ Status Session::prepare(size_t context) {
   if (context_ == kMaxContext)
     return fail(ErrorCode::kUnsupported, "Nothing says how many tokens the model has room for.");
   return {};
+}
+
+Status Session::StepMemory::grow(memory::Mapping* mapping, size_t bytes) {
+  if (bytes <= mapping->size()) return {};
+  HEARTH_ASSIGN(*mapping, memory::Mapping::anonymous(bytes));
+  return {};
+}
+
+std::span<const float> Session::scores() const {
+  return {reinterpret_cast<const float*>(memory_.logits.data()), vocabularySize()};
 }
 
 size_t Session::vocabularySize() const {
@@ -412,11 +422,17 @@ bool Session::hasLength(size_t length) {
   if (prefixes_ != nullptr && compilation->device() != kKeptDevice) return false;
   const Status added = returned([&]() -> Status {
     auto signature = std::make_unique<Signature>(*compilation, model_->embedders());
-    const float* const before = logits_.data();
-    HEARTH_TRY(signature->bind(&caches_, &logits_));
-    HEARTH_TRY(signature->finish(&logits_));
-    if (logits_.data() != before)
-      for (const auto& [length, other] : signatures_) HEARTH_TRY(other->finish(&logits_));
+    const auto addresses = [&] {
+      return std::pair(memory_.mask.data(), memory_.logits.data());
+    };
+    const auto before = addresses();
+    const Status bound = signature->bind(&caches_, &memory_);
+    if (addresses() != before) {
+      hasLogits_ = false;
+      for (const auto& [length, other] : signatures_) HEARTH_TRY(other->finish(memory_));
+    }
+    HEARTH_TRY(bound);
+    HEARTH_TRY(signature->finish(memory_));
     if (signature->length() != length || signature->capacity() != signatures_.at(1)->capacity())
       return fail(ErrorCode::kUnsupported, "It takes {} tokens in place of {}.",
                   signature->length(), length);
@@ -487,7 +503,7 @@ Result<std::span<const float>> Session::logits(const StepLimits& limits) {
     computed_ = tokens_.size();
     hasLogits_ = true;
   }
-  return std::span<const float>(logits_).first(vocabularySize());
+  return scores();
 }
 
 }  // namespace hearth::llm

@@ -16,6 +16,7 @@
 #include "llm/compiled_model.h"
 #include "llm/prefix_cache.h"
 #include "llm/step_limits.h"
+#include "memory/mapping.h"
 
 namespace hearth::llm {
 
@@ -102,6 +103,16 @@ class Session {
  private:
   class Signature;
 
+  // What signatures, which run one after the other, all use. Pages that none of them has used take
+  // no memory.
+  struct StepMemory {
+    memory::Mapping mask;
+    memory::Mapping logits;
+
+    // Makes one at least so large, with other memory where that is needed. Error: kOutOfMemory.
+    static Status grow(memory::Mapping* mapping, size_t bytes);
+  };
+
   explicit Session(std::shared_ptr<const CompiledModel> model);
   Status prepare(size_t context);
   // Whether there is a signature of this length, which is made if it can be.
@@ -114,12 +125,13 @@ class Session {
   // can, whose signatures are made.
   std::vector<Chunk> plannedUpTo(size_t end) const;
   std::vector<Chunk> chunksUpTo(size_t end);
+  std::span<const float> scores() const;
   void takeStored(size_t end);
   void forgetMark(size_t kept);
 
   std::shared_ptr<const CompiledModel> model_;
   CacheMemory caches_;
-  std::vector<float> logits_;
+  StepMemory memory_;
   std::vector<int32_t> tokens_;
   size_t computed_ = 0;     // of tokens_
   bool hasLogits_ = false;  // of the last token
