@@ -222,6 +222,11 @@ std::optional<SampleModel> sampleModelOf(std::string_view shader) {
   } else if (name == "arg_extreme") {
     builder.operation(OperationType::kArgmax, {builder.input(type, rows), one},
                       builder.output(OperandType::kTensorInt32, {3}));
+  } else if (name == "cumsum") {
+    builder.operation(
+        OperationType::kCumsum,
+        {builder.input(type, rows), one, builder.scalar(false), builder.scalar(false)},
+        builder.output(type, rows));
   } else if (name == "select") {
     const uint32_t condition = builder.input(OperandType::kTensorBool8, rows);
     builder.operation(OperationType::kSelect,

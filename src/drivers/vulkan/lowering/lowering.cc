@@ -102,6 +102,8 @@ Lowering findLowering(OperationType type) {
     case OperationType::kArgmax64:
     case OperationType::kArgmin64:
       return lowerArgExtreme;
+    case OperationType::kCumsum:
+      return lowerCumsum;
     case OperationType::kSelect:
     case OperationType::kSelectV2:
       return lowerSelect;

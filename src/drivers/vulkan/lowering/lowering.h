@@ -84,6 +84,7 @@ Lowering findLowering(ops::OperationType type);
 
 // By file. arg_extreme.cc
 Status lowerArgExtreme(LoweringContext& context);
+Status lowerCumsum(LoweringContext& context);
 
 // casts.cc
 Status lowerCast(LoweringContext& context);

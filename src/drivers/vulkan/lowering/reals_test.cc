@@ -181,6 +181,20 @@ TEST_F(RealsTest, RowsThatAreCheckedAreLeftToOthers) {
   }
 }
 
+TEST_F(RealsTest, RowsAreAddedUpInBothDirections) {
+  for (const int32_t axis : {0, 1, -1})
+    for (const bool isExclusive : {false, true})
+      for (const bool isReverse : {false, true}) {
+        ModelBuilder builder;
+        const uint32_t input = builder.input(kReal, {5, 37, 6});
+        builder.operation(
+            OperationType::kCumsum,
+            {input, builder.scalar(axis), builder.scalar(isExclusive), builder.scalar(isReverse)},
+            {builder.output(kReal, {5, 37, 6})});
+        expectNearReference(builder, {reals(5 * 37 * 6)}, kTolerance);
+      }
+}
+
 TEST_F(RealsTest, DimensionsAreReversed) {
   ModelBuilder builder;
   const uint32_t input = builder.input(kReal, {3, 4, 5});
