@@ -34,14 +34,20 @@ float hyperbolicTangent(float x) {
   return x < 0.0 ? -magnitude : magnitude;
 }
 
-// The error of this polynomial is below 1.5e-7 (Abramowitz and Stegun, 7.1.26).
-float errorFunction(float x) {
-  const float t = 1.0 / (1.0 + 0.3275911 * abs(x));
+// 1 - erf(x) of x >= 0. The error of this polynomial is below 1.5e-7 (Abramowitz and Stegun,
+// 7.1.26), and less where the result is small.
+float errorComplement(float x) {
+  const float t = 1.0 / (1.0 + 0.3275911 * x);
   const float sum =
       ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) *
       t;
-  const float magnitude = 1.0 - sum * exp(-x * x);
-  return x < 0.0 ? -magnitude : magnitude;
+  return sum * exp(-x * x);
+}
+
+// 1 + erf(x / sqrt(2)) loses all digits of a negative x if erf is computed first.
+float gelu(float x) {
+  const float rest = errorComplement(abs(x) * 0.70710678);
+  return 0.5 * x * (x < 0.0 ? rest : 2.0 - rest);
 }
 
 float compute(float x) {
@@ -62,7 +68,7 @@ float compute(float x) {
     case 13: return cos(x);
     case 14: return ceil(x);
     case 15: return roundEven(x);
-    case 16: return 0.5 * x * (1.0 + errorFunction(x * 0.70710678));
+    case 16: return gelu(x);
     case 17: return x * logistic(1.5957691 * (x + 0.044715 * x * x * x));
     case 18: return p.first * hyperbolicTangent(x / p.first);
     default: return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x;
