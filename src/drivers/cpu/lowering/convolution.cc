@@ -375,7 +375,10 @@ Result<std::shared_ptr<const Creation>> creationOf(
   c.type = input.type;
   c.isPerChannel = filter.type == OperandType::kTensorQuant8SymmPerChannel;
   c.place = place;
-  if (g.isDepthwise) {
+  // XNNPACK may pack groups of one channel as a depthwise layer, at each start.
+  const bool isOfOneChannel = g.groups > 1 && g.groupInputChannels == 1 &&
+                              builder->constants().converted(g.filter) != nullptr;
+  if (g.isDepthwise || isOfOneChannel) {
     HEARTH_ASSIGN(c.kernel, builder->constants().rawData(g.filter));
     if (g.bias != UINT32_MAX) {
       HEARTH_ASSIGN(c.bias, builder->constants().rawData(g.bias));

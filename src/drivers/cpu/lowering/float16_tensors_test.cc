@@ -333,6 +333,47 @@ TEST_F(Float16CacheTest, CacheFilesHaveAllConstants) {
   EXPECT_EQ(*made, *expected);
 }
 
+// XNNPACK packs groups of one channel at each start, also where float32 tensors have weights of
+// float16.
+TEST_F(Float16CacheTest, GroupsOfOneChannelAreInTheCacheFiles) {
+  const Dimensions shape = {1, 6, 6, 4};
+  const Dimensions filterShape = {4, 3, 3, 1};
+  for (const auto type : {kHalves, kFloat}) {
+    ModelBuilder builder;
+    HalfConstants constants(&builder, true);
+    const auto weight = [&](const Dimensions& dimensions) {
+      const uint32_t half = constants.add(dimensions);
+      if (type == kHalves) return half;
+      const uint32_t wide = builder.temporary(kFloat, dimensions);
+      builder.operation(OperationType::kDequantize, {half}, {wide});
+      return wide;
+    };
+    const auto int32 = [&](int32_t value) {
+      return builder.scalar(value);
+    };
+    const uint32_t filter = weight(filterShape);
+    const uint32_t bias = weight({4});
+    builder.operation(OperationType::kGroupedConv2d,
+                      {builder.input(type, shape), filter, bias, int32(1), int32(1), int32(1),
+                       int32(4), int32(0)},
+                      {builder.output(type, shape)});
+    const auto model = std::make_shared<const graph::Model>(builder.model());
+    const std::vector<Bytes> inputs = {type == kHalves ? halfBytes(shape, 1)
+                                                       : bytesOf(randomFloats(countOf(shape), 1))};
+    auto prepared = device_->prepareModel(model, options_, files());
+    ASSERT_TRUE(prepared) << prepared.error().toString();
+    const auto expected = runPrepared(*model, *prepared, inputs);
+    ASSERT_TRUE(expected) << expected.error().toString();
+    prepared->reset();
+    constants.wipe();
+    const auto restored = restore(files());
+    ASSERT_TRUE(restored) << restored.error().toString();
+    const auto made = runPrepared(*model, *restored, inputs);
+    ASSERT_TRUE(made) << made.error().toString();
+    EXPECT_EQ(*made, *expected);
+  }
+}
+
 // A start from the store packs nothing.
 TEST_F(Float16CacheTest, AWarmStartPacksNothing) {
   useStore();
