@@ -27,12 +27,13 @@ bool hasUnknownRank(const graph::Operand& operand) {
   return operand.dimensions.empty() && !graph::isFullySpecified(operand);
 }
 
-// Whether an operation computes a tensor without elements, as that of a window that is larger than
-// a small image. The GPU computes none, whatever it takes of other shapes.
+// Whether an operation of a specialised model computes a tensor without elements, as that of a
+// window that is larger than a small image: its dimensions stay unknown. The GPU computes none,
+// whatever it takes of other shapes.
 bool hasEmptyResults(const graph::Subgraph& main) {
   return std::ranges::any_of(main.operations, [&](const graph::Operation& operation) {
     return std::ranges::any_of(operation.outputs, [&](uint32_t output) {
-      return std::ranges::contains(main.operands[output].dimensions, 0u);
+      return !graph::isFullySpecified(main.operands[output]);
     });
   });
 }

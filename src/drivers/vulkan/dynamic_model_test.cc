@@ -105,6 +105,42 @@ TEST_F(DynamicModelTest, EachBatchIsComputedOnTheGpu) {
   EXPECT_EQ((*prepared)->startReport().shapes, 3u);
 }
 
+// Of images with 64 rows the slice has none.
+TEST_F(DynamicModelTest, ATrialWithoutElementsTellsNothing) {
+  const auto list = [](ModelBuilder& builder, std::vector<int32_t> values) {
+    return builder.constant(OperandType::kTensorInt32, {4}, values);
+  };
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kReal, {0, 0, 0, 0});
+  const uint32_t none = builder.scalar(int32_t{0});
+  const uint32_t rows = builder.temporary(kReal, {});
+  builder.operation(OperationType::kStridedSlice,
+                    {input, list(builder, {0, 100, 0, 0}), list(builder, {1, 110, 3, 2}),
+                     list(builder, {1, 1, 1, 1}), none, none, none},
+                    {rows});
+  builder.operation(OperationType::kNeg, {rows}, {builder.output(kReal, {})});
+  const auto model = std::make_shared<const graph::Model>(builder.model());
+  const auto supported = device_->supportedOperations(*model);
+  ASSERT_TRUE(supported) << supported.error().toString();
+  for (const hal::OperationSupport& support : *supported)
+    EXPECT_TRUE(support.supported) << support.reason;
+  const auto prepared = device_->prepareModel(model, {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  const graph::Dimensions shape = {1, 120, 3, 2};
+  std::vector<uint8_t> images = reals(size_t{120} * 3 * 2);
+  std::vector<uint8_t> result(size_t{10} * 3 * 2 * sizeof(float));
+  hal::Request request;
+  request.inputs.push_back(argumentOf(images, shape));
+  request.outputs.push_back(argumentOf(result, {1, 10, 3, 2}));
+  const auto execution = (*prepared)->createExecution(std::move(request));
+  ASSERT_TRUE(execution) << execution.error().toString();
+  ASSERT_TRUE((*execution)->compute({}).status);
+  std::vector<float> values(images.size() / sizeof(float)), made(result.size() / sizeof(float));
+  std::memcpy(values.data(), images.data(), images.size());
+  std::memcpy(made.data(), result.data(), result.size());
+  for (size_t i = 0; i < made.size(); ++i) EXPECT_EQ(made[i], -values[size_t{100} * 3 * 2 + i]);
+}
+
 TEST_F(DynamicModelTest, ExpectedShapesArePrepared) {
   hal::PrepareOptions options;
   options.expectedInputs = {{3, 6, 6, 3}};
