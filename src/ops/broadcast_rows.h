@@ -45,42 +45,48 @@ void forEachBroadcastRow(threads::ThreadPool* pool, const Dimensions& output,
       &visit);
 }
 
-// output[i] = function(a[..], b[..]), where `dimensions` are the broadcast of inputs 0 and 1, whose
-// elements are a and b. The output may lie in the memory of an input of its own shape.
+// output[i] = function(a[..], b[..]), where `dimensions` are the broadcast of those of a and b,
+// `inputs`. The output may lie in the memory of an input of its own shape.
+template <typename T, typename R, typename Function>
+void mapBroadcast(threads::ThreadPool* pool, const Dimensions& dimensions,
+                  const std::array<const Dimensions*, 2>& inputs, const T* a, const T* b, R* output,
+                  const Function& function) {
+  forEachBroadcastRow<2>(pool, dimensions, inputs, [=, &function](const BroadcastRow<2>& row) {
+    const T* left = a + row.at[0];
+    const T* right = b + row.at[1];
+    R* target = output + row.first;
+    const size_t count = row.count;
+    const Function apply = function;
+    if (row.step[0] != 0 && row.step[1] != 0) {
+      base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+        for (size_t i = 0; i < count; ++i) target[i] = apply(left[i], right[i]);
+      });
+    } else if (row.step[0] != 0) {
+      const T value = *right;
+      base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+        for (size_t i = 0; i < count; ++i) target[i] = apply(left[i], value);
+      });
+    } else if (row.step[1] != 0) {
+      const T value = *left;
+      base::onWidestVectors([=]() HEARTH_INLINE {
+#pragma GCC ivdep
+        for (size_t i = 0; i < count; ++i) target[i] = apply(value, right[i]);
+      });
+    } else {
+      std::fill_n(target, count, static_cast<R>(function(*left, *right)));
+    }
+  });
+}
+
+// The same of inputs 0 and 1, whose elements are a and b.
 template <typename T, typename R, typename Function>
 void mapBroadcast(const OperationContext& context, const Dimensions& dimensions, const T* a,
                   const T* b, R* output, const Function& function) {
-  forEachBroadcastRow<2>(context.threadPool, dimensions,
-                         {&context.inputs[0].dimensions, &context.inputs[1].dimensions},
-                         [=, &function](const BroadcastRow<2>& row) {
-                           const T* left = a + row.at[0];
-                           const T* right = b + row.at[1];
-                           R* target = output + row.first;
-                           const size_t count = row.count;
-                           const Function apply = function;
-                           if (row.step[0] != 0 && row.step[1] != 0) {
-                             base::onWidestVectors([=]() HEARTH_INLINE {
-#pragma GCC ivdep
-                               for (size_t i = 0; i < count; ++i)
-                                 target[i] = apply(left[i], right[i]);
-                             });
-                           } else if (row.step[0] != 0) {
-                             const T value = *right;
-                             base::onWidestVectors([=]() HEARTH_INLINE {
-#pragma GCC ivdep
-                               for (size_t i = 0; i < count; ++i) target[i] = apply(left[i], value);
-                             });
-                           } else if (row.step[1] != 0) {
-                             const T value = *left;
-                             base::onWidestVectors([=]() HEARTH_INLINE {
-#pragma GCC ivdep
-                               for (size_t i = 0; i < count; ++i)
-                                 target[i] = apply(value, right[i]);
-                             });
-                           } else {
-                             std::fill_n(target, count, static_cast<R>(function(*left, *right)));
-                           }
-                         });
+  mapBroadcast(context.threadPool, dimensions,
+               {&context.inputs[0].dimensions, &context.inputs[1].dimensions}, a, b, output,
+               function);
 }
 
 }  // namespace hearth::ops

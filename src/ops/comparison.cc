@@ -30,71 +30,92 @@ Status validate(const Signature& signature) {
   return signature.outputType(0, OperandType::kTensorBool8);
 }
 
-template <typename Compare, typename T>
-void compareAll(const OperationContext& context, const T* a, const T* b) {
-  mapBroadcast(context, context.outputs[0].dimensions, a, b, context.outputs[0].as<uint8_t>(),
-               [](T x, T y) { return static_cast<uint8_t>(Compare()(x, y)); });
-}
+// What is compared, and how: `left` and `right` are the inputs, for GREATER and GREATER_EQUAL in
+// the other order, so that these need no code of their own; `flipped` is 1 where the result is the
+// opposite.
+struct Comparison {
+  const OperationContext& context;
+  const Tensor& left;
+  const Tensor& right;
+  uint8_t flipped;
+
+  // `holds` says of two elements whether it holds, as 0 or 1.
+  template <typename T, typename Holds>
+  void run(const T* a, const T* b, Holds holds) const {
+    mapBroadcast(context.threadPool, context.outputs[0].dimensions,
+                 {&left.dimensions, &right.dimensions}, a, b, context.outputs[0].as<uint8_t>(),
+                 [holds, flip = flipped](T x, T y) {
+                   return static_cast<uint8_t>(static_cast<uint8_t>(holds(x, y)) ^ flip);
+                 });
+  }
+};
 
 template <typename Compare, typename T>
-void compareStored(const OperationContext& context) {
-  compareAll<Compare>(context, context.inputs[0].as<T>(), context.inputs[1].as<T>());
+void compareStored(const Comparison& c) {
+  c.run(c.left.as<T>(), c.right.as<T>(), Compare());
 }
 
 // As real numbers, which are made where they are compared: copies of whole tensors would be four
 // times as large as these.
 template <typename Compare, typename T>
-void compareDequantized(const OperationContext& context) {
-  const Tensor& a = context.inputs[0];
-  const Tensor& b = context.inputs[1];
-  mapBroadcast(context, context.outputs[0].dimensions, a.as<T>(), b.as<T>(),
-               context.outputs[0].as<uint8_t>(),
-               [scaleA = stepOf(*a.operand), zeroA = a.operand->zeroPoint,
-                scaleB = stepOf(*b.operand), zeroB = b.operand->zeroPoint](T x, T y) {
-                 return static_cast<uint8_t>(Compare()(scaleA * static_cast<float>(x - zeroA),
-                                                       scaleB * static_cast<float>(y - zeroB)));
-               });
+void compareDequantized(const Comparison& c) {
+  c.run(c.left.as<T>(), c.right.as<T>(),
+        [leftScale = stepOf(*c.left.operand), leftZero = c.left.operand->zeroPoint,
+         rightScale = stepOf(*c.right.operand), rightZero = c.right.operand->zeroPoint](T x, T y) {
+          return Compare()(leftScale * static_cast<float>(x - leftZero),
+                           rightScale * static_cast<float>(y - rightZero));
+        });
 }
 
 template <typename Compare>
-Status execute(OperationContext& context) {
-  const Tensor& a = context.inputs[0];
-  const Tensor& b = context.inputs[1];
+void compareTensors(const Comparison& c) {
+  const OperandType type = c.left.type();
   // With one scale and zero point, stored values have the same order as the real numbers.
-  const bool isSame = isSameQuantization(*a.operand, *b.operand);
-  if (a.type() == OperandType::kTensorInt32) {
-    compareStored<Compare, int32_t>(context);
-  } else if (a.type() == OperandType::kTensorInt64 || a.type() == OperandType::kTensorString) {
+  const bool isSame = isSameQuantization(*c.left.operand, *c.right.operand);
+  if (type == OperandType::kTensorInt32) {
+    compareStored<Compare, int32_t>(c);
+  } else if (type == OperandType::kTensorInt64 || type == OperandType::kTensorString) {
     // Equal strings have one handle.
-    compareStored<Compare, int64_t>(context);
-  } else if (a.type() == OperandType::kTensorBool8) {
-    compareStored<Compare, uint8_t>(context);
-  } else if (a.type() == OperandType::kTensorQuant8Asymm) {
-    isSame ? compareStored<Compare, uint8_t>(context)
-           : compareDequantized<Compare, uint8_t>(context);
-  } else if (a.type() == OperandType::kTensorQuant8AsymmSigned) {
-    isSame ? compareStored<Compare, int8_t>(context) : compareDequantized<Compare, int8_t>(context);
+    compareStored<Compare, int64_t>(c);
+  } else if (type == OperandType::kTensorBool8) {
+    compareStored<Compare, uint8_t>(c);
+  } else if (type == OperandType::kTensorQuant8Asymm) {
+    isSame ? compareStored<Compare, uint8_t>(c) : compareDequantized<Compare, uint8_t>(c);
+  } else if (type == OperandType::kTensorQuant8AsymmSigned) {
+    isSame ? compareStored<Compare, int8_t>(c) : compareDequantized<Compare, int8_t>(c);
   } else {
-    compareAll<Compare>(context, RealInput(a).data(), RealInput(b).data());
+    c.run(RealInput(c.left).data(), RealInput(c.right).data(), Compare());
   }
+}
+
+template <typename Compare, bool kIsSwapped = false, bool kIsNegated = false>
+Status execute(OperationContext& context) {
+  const Tensor& first = context.inputs[0];
+  const Tensor& second = context.inputs[1];
+  compareTensors<Compare>({context, kIsSwapped ? second : first, kIsSwapped ? first : second,
+                           kIsNegated ? uint8_t{1} : uint8_t{0}});
   return {};
 }
 
-template <typename Compare>
-constexpr OperationDefinition definition(OperationType type) {
-  return {type, validate, prepareBroadcastOfTwo, execute<Compare>};
+constexpr OperationDefinition definition(OperationType type, Status (*run)(OperationContext&)) {
+  return {type, validate, prepareBroadcastOfTwo, run};
 }
+
+constexpr bool kSwapped = true;
+constexpr bool kNegated = true;
 
 }  // namespace
 
-const OperationDefinition kEqualOperation = definition<std::equal_to<>>(OperationType::kEqual);
-const OperationDefinition kGreaterOperation = definition<std::greater<>>(OperationType::kGreater);
-const OperationDefinition kGreaterEqualOperation =
-    definition<std::greater_equal<>>(OperationType::kGreaterEqual);
-const OperationDefinition kLessOperation = definition<std::less<>>(OperationType::kLess);
-const OperationDefinition kLessEqualOperation =
-    definition<std::less_equal<>>(OperationType::kLessEqual);
+const OperationDefinition kEqualOperation =
+    definition(OperationType::kEqual, execute<std::equal_to<>>);
 const OperationDefinition kNotEqualOperation =
-    definition<std::not_equal_to<>>(OperationType::kNotEqual);
+    definition(OperationType::kNotEqual, execute<std::equal_to<>, false, kNegated>);
+const OperationDefinition kLessOperation = definition(OperationType::kLess, execute<std::less<>>);
+const OperationDefinition kGreaterOperation =
+    definition(OperationType::kGreater, execute<std::less<>, kSwapped>);
+const OperationDefinition kLessEqualOperation =
+    definition(OperationType::kLessEqual, execute<std::less_equal<>>);
+const OperationDefinition kGreaterEqualOperation =
+    definition(OperationType::kGreaterEqual, execute<std::less_equal<>, kSwapped>);
 
 }  // namespace hearth::ops
