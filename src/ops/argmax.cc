@@ -202,7 +202,7 @@ template <typename T, typename Better>
 void search(const T* source, uint64_t outer, size_t size, uint64_t inner, Indices target,
             Better better) {
   constexpr uint64_t kColumns = 256;
-  base::onWidestVectors([=]() HEARTH_INLINE {
+  onVectorsOf<T>([=]() HEARTH_INLINE {
     if (inner == 1) {
       for (uint64_t o = 0; o < outer; ++o)
         target.put(o, bestOfRow(source + o * size, size, better));

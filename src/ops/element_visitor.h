@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an operand type to the C++ type of its elements.
+// From an operand type to the C++ type of its elements, and to the code for it.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
 #include "base/result.h"
+#include "base/vector_dispatch.h"
 #include "ops/half.h"
 #include "ops/operation.h"
 
 namespace hearth::ops {
+
+// base::onWidestVectors() for elements of type T. For large kernels: types that models hardly ever
+// compute with have no code for each instruction set.
+template <typename T, typename Body>
+void onVectorsOf(const Body& body) {
+  constexpr bool kIsRare =
+      std::is_same_v<T, double> || std::is_same_v<T, uint16_t> || std::is_same_v<T, uint32_t>;
+  if constexpr (kIsRare)
+    body();
+  else
+    base::onWidestVectors(body);
+}
 
 // Calls visitor(std::type_identity<T>()) with T the element as it is stored (quantised values as
 // their integers, TENSOR_BOOL8 as uint8_t) and returns its Status. kUnsupported for other types.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/vector_dispatch.h"
+#include "ops/element_visitor.h"
 #include "ops/float_folds.h"
 
 namespace hearth::ops {
@@ -64,7 +65,7 @@ void foldRealRows(const T* source, int64_t rows, int64_t columns, Accumulator* r
   constexpr int64_t kVectors = 4;  // so that no operation waits for the one before it
   using Vector = LaneVector<kLanes, Accumulator>::Type;
   using Elements = LaneVector<kLanes, T>::Type;
-  base::onWidestVectors([=]() HEARTH_INLINE {
+  onVectorsOf<T>([=]() HEARTH_INLINE {
     for (int64_t row = 0; row < rows; ++row) {
       const T* const first = source + row * columns;
       Vector values[kVectors];
@@ -92,7 +93,7 @@ template <int64_t kLanes, typename T, typename Accumulator, typename Operation>
 void foldRowsInLanes(const T* source, int64_t rows, int64_t columns, Accumulator* results,
                      Operation operation) {
   constexpr int64_t kFew = kLanes / 4;
-  base::onWidestVectors([=]() HEARTH_INLINE {
+  onVectorsOf<T>([=]() HEARTH_INLINE {
     for (int64_t row = 0; row < rows; ++row) {
       const T* first = source + row * columns;
       alignas(64) Accumulator values[kLanes];
@@ -146,7 +147,7 @@ void foldInto(const T* source, int64_t rows, int64_t columns, Accumulator* resul
               Operation operation) {
   if constexpr (requires { Operation::foldColumnsByVectors; })
     if (Operation::foldColumnsByVectors(source, rows, columns, results)) return;
-  base::onWidestVectors([=]() HEARTH_INLINE {
+  onVectorsOf<T>([=]() HEARTH_INLINE {
     int64_t row = 0;
     // Four rows at a time, so that results are read and written less often.
     for (; row + 4 <= rows; row += 4) {
