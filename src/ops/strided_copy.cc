@@ -162,14 +162,22 @@ struct ByteTiles {
   static constexpr int64_t kInner = kWide;
   HEARTH_INLINE static void transpose(const CopyDimension& outer, const CopyDimension& inner,
                                       const uint8_t* source, uint8_t* target) {
-    for (int64_t j = 0; j < inner.size; j += kWide) {
+    // A few rows are written for a while before the next ones: all rows may fall into the same
+    // lines of the cache. What is read meanwhile stays in it.
+    constexpr int64_t kRead = 256 << 10;
+    const int64_t stride = std::max<int64_t>(std::abs(inner.sourceStride), 1);
+    const int64_t run = std::max<int64_t>(kRead / stride / kWide, 1) * kWide;
+    for (int64_t begin = 0; begin < inner.size; begin += run) {
+      const int64_t end = std::min(begin + run, inner.size);
       for (int64_t i = 0; i < outer.size; i += kNarrow) {
-        uint8_t rows[kNarrow][kWide];
-        for (int64_t part = 0; part < kWide; part += kNarrow)
-          transposeSquare(source + i + (j + part) * inner.sourceStride, inner.sourceStride,
-                          &rows[0][part], kWide);
-        for (int64_t row = 0; row < kNarrow; ++row)
-          std::memcpy(target + (i + row) * outer.targetStride + j, rows[row], kWide);
+        for (int64_t j = begin; j < end; j += kWide) {
+          uint8_t rows[kNarrow][kWide];
+          for (int64_t part = 0; part < kWide; part += kNarrow)
+            transposeSquare(source + i + (j + part) * inner.sourceStride, inner.sourceStride,
+                            &rows[0][part], kWide);
+          for (int64_t row = 0; row < kNarrow; ++row)
+            std::memcpy(target + (i + row) * outer.targetStride + j, rows[row], kWide);
+        }
       }
     }
   }
