@@ -59,6 +59,9 @@ constexpr uint64_t kMaxItems = uint64_t{1} << 31;
 // Sleeping and waking takes about as long.
 constexpr std::chrono::microseconds kWorkerSpin{60};
 constexpr std::chrono::microseconds kCallerSpin{60};
+// A worker that had to be woken for the next run this soon after its last task would have done
+// better to spin. It is more than kWorkerSpin by what waking takes.
+constexpr std::chrono::microseconds kSoon{120};
 
 HEARTH_THREAD_LOCAL bool insideTask = false;
 
@@ -221,7 +224,8 @@ bool ThreadPool::belongsToThisProcess() {
 }
 
 ThreadPool::Counters ThreadPool::counters() const {
-  return {calls_.load(std::memory_order_relaxed), serialCalls_.load(std::memory_order_relaxed)};
+  return {calls_.load(std::memory_order_relaxed), serialCalls_.load(std::memory_order_relaxed),
+          wakingCalls_.load(std::memory_order_relaxed)};
 }
 
 void ThreadPool::beginRun() {
@@ -282,7 +286,10 @@ void ThreadPool::runShared(size_t workers, size_t base, uint32_t count, RangeFun
   // this thread sees the sleeper.
   wakeWord_.store(epoch);
   callerProcessor_.store(base::currentProcessor(), std::memory_order_relaxed);
-  if (sleepers_.load() > 0) futexWake(wakeWord_, static_cast<int>(workers));
+  if (sleepers_.load() > 0) {
+    wakingCalls_.fetch_add(1, std::memory_order_relaxed);
+    futexWake(wakeWord_, static_cast<int>(workers));
+  }
 
   insideTask = true;
   {
@@ -348,20 +355,27 @@ void* ThreadPool::workerEntry(void* pool) {
   return nullptr;
 }
 
-// True when there may be a job newer than `seen`, false when the pool stops.
-bool ThreadPool::waitForJob(uint32_t seen, bool maySpin) {
+// True when there may be a job newer than `seen`, false when the pool stops. A worker spins while a
+// run is active. It spins past the end of a run only if the last run was followed by another at
+// once, as in a loop of inferences: waking it would take longer than the first operators of a small
+// network. `*runsFollow` says so, and learns from this wait.
+bool ThreadPool::waitForJob(uint32_t seen, bool maySpin, bool* runsFollow) {
   const auto news = [&] {
     return epochOf(state_.load(std::memory_order_relaxed)) != seen ||
            stopping_.load(std::memory_order_relaxed);
   };
-  if (maySpin) {
-    spinUntil(kWorkerSpin,
-              [&] { return news() || activeRuns_.load(std::memory_order_relaxed) == 0; });
-  }
+  const auto ended = [&] {
+    return activeRuns_.load(std::memory_order_relaxed) == 0;
+  };
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  if (maySpin) spinUntil(kWorkerSpin, [&] { return news() || (ended() && !*runsFollow); });
   if (!news()) {
+    const bool betweenRuns = ended();
     sleepers_.fetch_add(1);
     futexWait(wakeWord_, seen);
     sleepers_.fetch_sub(1);
+    if (betweenRuns) *runsFollow = Clock::now() - begin < kSoon;
   }
   base::leaveProcessor(callerProcessor_.load(std::memory_order_relaxed));
   return !stopping_.load();
@@ -375,7 +389,8 @@ void ThreadPool::workerLoop() {
   base::leaveProcessor(callerProcessor_.load(std::memory_order_relaxed));
   uint32_t seen = 0;
   bool maySpin = false;
-  while (waitForJob(seen, maySpin)) {
+  bool runsFollow = false;
+  while (waitForJob(seen, maySpin, &runsFollow)) {
     maySpin = true;
     uint64_t state = state_.load(std::memory_order_acquire);
     bool joined = false;

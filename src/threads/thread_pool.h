@@ -21,12 +21,13 @@ namespace hearth::threads {
 //
 // Several threads may make parallel calls at the same time: one call has the workers, the others
 // run on their callers alone, so that none waits for another. A parallel call from within a task
-// runs serially. Workers sleep unless a run is active (see ActiveRun); then they spin for some tens
-// of microseconds while they wait for the next call. In a forked child, the first parallel call
-// starts workers anew. Workers have ordinary scheduling, even if a real-time thread starts them
-// (see base/helper_thread.h): a real-time caller that cannot wait for such threads takes a pool of
-// one thread. An exception in a task ends the call, which throws it when no thread is in a task any
-// more. All members are thread-safe; the pool must not be destroyed during a call.
+// runs serially. Workers sleep unless a run is active (see ActiveRun) or runs follow each other at
+// once; then they spin for some tens of microseconds while they wait for the next call. In a forked
+// child, the first parallel call starts workers anew. Workers have ordinary scheduling, even if a
+// real-time thread starts them (see base/helper_thread.h): a real-time caller that cannot wait for
+// such threads takes a pool of one thread. An exception in a task ends the call, which throws it
+// when no thread is in a task any more. All members are thread-safe; the pool must not be destroyed
+// during a call.
 class HEARTH_THREADS_EXPORT ThreadPool {
  public:
   static constexpr size_t kMaxThreads = 1024;
@@ -35,11 +36,12 @@ class HEARTH_THREADS_EXPORT ThreadPool {
   // [0, threadCount()), one thread at a time per number.
   using RangeFunction = void (*)(void* context, size_t thread, size_t begin, size_t end);
 
-  // Number of calls, and of calls with several items that ran on their caller alone (pool of one
-  // thread, workers in use, nested call).
+  // Number of calls, of calls with several items that ran on their caller alone (pool of one
+  // thread, workers in use, nested call), and of calls that found a worker asleep.
   struct Counters {
     uint64_t calls = 0;
     uint64_t serialCalls = 0;
+    uint64_t wakingCalls = 0;
   };
 
   // `threads` includes the caller; 0 means one for each processor this process may use. Error:
@@ -118,7 +120,7 @@ class HEARTH_THREADS_EXPORT ThreadPool {
   void work(size_t index);
   void waitForWorkers();
   void workerLoop();
-  bool waitForJob(uint32_t seen, bool maySpin);
+  bool waitForJob(uint32_t seen, bool maySpin, bool* runsFollow);
   static void* workerEntry(void* pool);
 
   const size_t threadCount_;
@@ -139,6 +141,7 @@ class HEARTH_THREADS_EXPORT ThreadPool {
   std::atomic<uint32_t> callerSleeps_{0};
   std::atomic<uint64_t> calls_{0};
   std::atomic<uint64_t> serialCalls_{0};
+  std::atomic<uint64_t> wakingCalls_{0};
 };
 
 // Holds a run of `pool` active; a null pool is accepted. Not thread-safe, stays on one thread.

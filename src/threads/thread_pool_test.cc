@@ -348,6 +348,35 @@ TEST(ThreadPool, WaitingWorkersSleep) {
   EXPECT_TRUE(eventually([&] { return sleepers() == 3; }));
 }
 
+// How many of 100 runs found the worker asleep, where each begins `gap` after the one before.
+uint64_t wakesOfRuns(ThreadPool& pool, std::chrono::microseconds gap) {
+  const uint64_t before = pool.counters().wakingCalls;
+  for (int i = 0; i < 100; ++i) {
+    {
+      const ActiveRun run(&pool);
+      runAtOnce(pool, 2);
+    }
+    const Clock::time_point end = Clock::now() + gap;
+    while (Clock::now() < end) {
+    }
+  }
+  return pool.counters().wakingCalls - before;
+}
+
+// A machine with other work may take the worker's processor away in any gap, therefore the
+// attempts.
+TEST(ThreadPool, WorkersStayAwakeBetweenRunsThatFollowAtOnce) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two processors";
+  const std::unique_ptr<ThreadPool> pool = makePool(2);
+  EXPECT_TRUE(eventually([&] { return wakesOfRuns(*pool, std::chrono::microseconds(15)) < 30; }));
+}
+
+TEST(ThreadPool, WorkersSleepBetweenRunsThatAreApart) {
+  const std::unique_ptr<ThreadPool> pool = makePool(2);
+  wakesOfRuns(*pool, std::chrono::microseconds(0));
+  EXPECT_TRUE(eventually([&] { return wakesOfRuns(*pool, std::chrono::milliseconds(2)) > 90; }));
+}
+
 TEST(ThreadPool, DenormalsAreFlushedInTasksOnly) {
 #if defined(__SSE2__) || defined(__aarch64__)
   const auto pool = makePool(2);
