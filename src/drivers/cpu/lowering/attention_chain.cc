@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "drivers/cpu/lowering/attention.h"
-#include "drivers/cpu/microkernels/portable/attention_block.h"
+#include "drivers/cpu/lowering/repeated_tensor.h"
 #include "ops/activation.h"
-#include "ops/concatenation.h"
 #include "ops/softmax.h"
 
 namespace hearth::cpu {
@@ -20,6 +19,10 @@ namespace {
 using graph::Dimensions;
 using graph::OperandType;
 using graph::OperationType;
+
+// What SELECT_V2 takes in place of a hidden product is at most this: soft-max makes 0 of it where a
+// product that counts is above -8,088. Exporters write -10,000, or what masks of numbers have.
+constexpr float kHidingNumber = -8192.0f;
 
 uint64_t countOf(const Dimensions& dimensions) {
   uint64_t count = 1;
@@ -141,7 +144,7 @@ class ChainReader {
     const std::optional<float> hidden = numberOf(inputs[hiding]);
     const uint32_t products = inputs[3 - hiding];
     chain.masked = builder_.tensor(operand).dimensions;
-    if (!hidden || !(*hidden <= -kHidingDistance) ||
+    if (!hidden || !(*hidden <= kHidingNumber) ||
         builder_.tensor(products).dimensions != chain.masked)
       return std::nullopt;
     chain.operations.push_back(choice);
@@ -159,12 +162,32 @@ class ChainReader {
     return *reinterpret_cast<const float*>(builder_.constants().elements(operand));
   }
 
+  // Goes to the tensor that a sum adds 0 to.
+  Result<bool> throughZero(Chain* chain, uint32_t* operand) {
+    const std::optional<uint32_t> sum = writerOf(*operand, OperationType::kAdd);
+    if (!sum) return false;
+    HEARTH_ASSIGN(const bool isClamped, hasActivation(*sum));
+    if (isClamped) return false;
+    const std::vector<uint32_t>& inputs = builder_.operation(*sum).inputs;
+    for (const size_t i : {0, 1}) {
+      if (builder_.tensor(inputs[i]).dimensions != builder_.tensor(*operand).dimensions ||
+          !isComputedZero(&builder_, inputs[1 - i]))
+        continue;
+      chain->operations.push_back(*sum);
+      *operand = inputs[i];
+      return true;
+    }
+    return false;
+  }
+
   // By what multiplications and divisions multiply the tensor before them, which `operand` is
   // afterwards.
   Result<float> throughFactors(Chain* chain, uint32_t* operand) {
     float all = 1.0f;
     for (;;) {
       *operand = throughReshapes(chain, *operand);
+      HEARTH_ASSIGN(const bool isZeroAdded, throughZero(chain, operand));
+      if (isZeroAdded) continue;
       std::optional<uint32_t> scaled = writerOf(*operand, OperationType::kMul);
       const bool isQuotient = !scaled;
       if (!scaled) scaled = writerOf(*operand, OperationType::kDiv);
@@ -200,9 +223,8 @@ class ChainReader {
     HEARTH_ASSIGN(chain.first, ops::parseBatchMatmul(contextOf(*product)));
     chain.queryOperand = builder_.operation(*product).inputs[0];
     chain.keyOperand = builder_.operation(*product).inputs[1];
-    if (chain.first.isLeftTransposed || !chain.first.isRightTransposed ||
-        chain.first.columns != chain.keys || !isFloat(chain.queryOperand) ||
-        !isFloat(chain.keyOperand))
+    if (chain.first.isLeftTransposed || chain.first.columns != chain.keys ||
+        !isFloat(chain.queryOperand) || !isFloat(chain.keyOperand))
       return std::nullopt;
     chain.operations.push_back(*product);
     return chain;
@@ -211,23 +233,27 @@ class ChainReader {
   PlanBuilder& builder_;
 };
 
-// Of each left matrix of a product, the right matrix that it is multiplied with; empty where left
+// Of each left matrix of a product, which matrix of `right` it is multiplied with; empty where left
 // matrices are repeated.
-std::vector<uint32_t> rightMatrices(const ops::BatchMatmulParameters& product) {
+std::vector<uint32_t> rightMatrices(const ops::BatchMatmulParameters& product,
+                                    const RepeatedTensor& right) {
   if (countOf(product.leftBatches) != countOf(product.outputBatches)) return {};
   Dimensions matrices = product.outputBatches;
-  Dimensions right = product.rightBatches;
+  Dimensions batches = product.rightBatches;
   matrices.push_back(1);
-  right.push_back(1);
-  return repeatedRows(matrices, right);
+  batches.push_back(1);
+  std::vector<uint32_t> found = repeatedRows(matrices, batches);
+  for (uint32_t& matrix : found) matrix = right.parts[matrix];
+  return found;
 }
 
 // Divides the rows into groups that share keys and values; false where that cannot be done.
 bool divideRows(const Chain& chain, const ops::BatchMatmulParameters& last,
+                const RepeatedTensor& keyTensor, const RepeatedTensor& valueTensor,
                 AttentionLayout* layout) {
   const ops::BatchMatmulParameters& first = chain.first;
-  const std::vector<uint32_t> keys = rightMatrices(first);
-  const std::vector<uint32_t> values = rightMatrices(last);
+  const std::vector<uint32_t> keys = rightMatrices(first, keyTensor);
+  const std::vector<uint32_t> values = rightMatrices(last, valueTensor);
   if (keys.empty() || values.empty() || keys.size() * first.rows != values.size() * last.rows)
     return false;
   // So many rows have one matrix of keys and one of values; neighbours may have the same ones.
@@ -249,72 +275,73 @@ bool divideRows(const Chain& chain, const ops::BatchMatmulParameters& last,
     layout->firstPlaces.push_back(i * unit);
   }
   layout->keyStride = first.depth;
-  layout->areValuesTransposed = last.isRightTransposed;
-  layout->valueStride = last.isRightTransposed ? last.depth : last.columns;
+  layout->areValuesTransposed = last.isRightTransposed != valueTensor.areTransposed;
+  layout->valueStride = layout->areValuesTransposed ? last.depth : last.columns;
   return true;
 }
 
-// The tensor that a mask repeats along its first dimensions, where heads that share keys have the
-// same mask; the mask itself if it does not.
-Result<uint32_t> repeatedMask(const PlanBuilder& builder, uint32_t mask) {
-  const std::optional<uint32_t> writer = builder.producer(mask);
-  if (!writer || builder.operation(*writer).type != OperationType::kConcatenation ||
-      builder.constants().isWeight(mask))
-    return mask;
-  ops::OperationContext context =
-      ops::makeContext(builder.model(), builder.subgraph(), builder.operation(*writer));
-  const std::vector<uint32_t>& inputs = context.operation->inputs;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    context.inputs[i].dimensions = builder.tensor(inputs[i]).dimensions;
-    context.inputs[i].hasKnownShape = builder.tensor(inputs[i]).hasKnownShape;
+// Adds operations that repeat a tensor to those of the chain, as far as nothing else reads their
+// results.
+void takeRepetition(const PlanBuilder& builder, const RepeatedTensor& tensor, Chain* chain) {
+  for (const uint32_t operation : tensor.operations) {
+    // The nodes of other layers may read the result, or have been replaced like this one's.
+    if (!builder.isUnread(builder.operation(operation).outputs[0], chain->operations)) return;
+    chain->operations.push_back(operation);
   }
-  HEARTH_ASSIGN(const ops::ConcatenationParameters parameters, ops::parseConcatenation(context));
-  const bool isRepeated =
-      parameters.axis + 1 != parameters.dimensions.size() &&
-      std::all_of(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(parameters.tensorCount),
-                  [&](uint32_t input) { return input == inputs[0]; });
-  return isRepeated ? inputs[0] : mask;
+}
+
+// The mask with each row once; none where the chain has no mask.
+Result<std::optional<RepeatedTensor>> readMask(PlanBuilder* builder, const Chain& chain,
+                                               AttentionLayout* layout) {
+  if (chain.maskOperand == UINT32_MAX) return std::nullopt;
+  RepeatedTensor mask{.operand = chain.maskOperand};
+  const Dimensions& given = builder->tensor(chain.maskOperand).dimensions;
+  std::vector<uint32_t> rows = repeatedRows(chain.masked, given);
+  if (!given.empty()) {
+    HEARTH_ASSIGN(mask, findRepeated(builder, chain.maskOperand, 1));
+    for (uint32_t& row : rows) row = mask.parts[row];
+  }
+  setMask(layout, builder->tensor(mask.operand).dimensions, std::move(rows));
+  layout->maskKind = chain.maskKind;
+  layout->isUniformWhereHidden = chain.isUniformWhereHidden;
+  layout->mask = builder->read(mask.operand);
+  return mask;
 }
 
 }  // namespace
 
 Result<bool> addAttentionChain(PlanBuilder* builder, const ops::BatchMatmulParameters& last) {
   const graph::Operation& operation = *builder->context().operation;
-  const uint32_t values = operation.inputs[1];
+  const uint32_t given = operation.inputs[1];
   // What of float16 tensors is computed in float32 is rounded after each operation.
-  if (last.isLeftTransposed || builder->operand(values).type != OperandType::kTensorFloat32 ||
-      builder->isWide(values))
+  if (last.isLeftTransposed || builder->operand(given).type != OperandType::kTensorFloat32 ||
+      builder->isWide(given))
     return false;
   HEARTH_ASSIGN(std::optional<Chain> chain,
                 ChainReader(builder).read(operation.inputs[0], last.depth));
+  if (!chain) return false;
+  HEARTH_ASSIGN(const RepeatedTensor keys, findRepeated(builder, chain->keyOperand, 2));
+  HEARTH_ASSIGN(const RepeatedTensor values, findRepeated(builder, given, 2));
+  // Whole keys follow each other.
+  if (keys.areTransposed == chain->first.isRightTransposed) return false;
   AttentionLayout layout;
-  if (!chain || !divideRows(*chain, last, &layout)) return false;
+  if (!divideRows(*chain, last, keys, values, &layout)) return false;
   layout.parameters.size = chain->first.depth;
   layout.parameters.keys = chain->keys;
   layout.parameters.valueSize = last.columns;
   layout.parameters.scale = chain->scale;
   layout.parameters.logitCap = chain->cap;
-  if (chain->maskOperand != UINT32_MAX) {
-    HEARTH_ASSIGN(const uint32_t mask, repeatedMask(*builder, chain->maskOperand));
-    const Dimensions& dimensions = builder->tensor(mask).dimensions;
-    setMask(&layout, dimensions, repeatedRows(chain->masked, dimensions));
-    layout.maskKind = chain->maskKind;
-    layout.isUniformWhereHidden = chain->isUniformWhereHidden;
-    layout.mask = builder->read(mask);
-    // The nodes of other layers may read the whole mask, or have been replaced like this one's.
-    const std::vector<uint32_t>& readers = builder->consumers(chain->maskOperand);
-    const auto isReplaced = [&](uint32_t reader) {
-      return builder->isWithdrawn(reader) ||
-             std::ranges::find(chain->operations, reader) != chain->operations.end();
-    };
-    if (mask != chain->maskOperand && !builder->isGraphOutput(chain->maskOperand) &&
-        std::ranges::all_of(readers, isReplaced))
-      chain->operations.push_back(*builder->producer(chain->maskOperand));
-  }
+  HEARTH_ASSIGN(const std::optional<RepeatedTensor> mask, readMask(builder, *chain, &layout));
+  for (const uint32_t operand : {chain->queryOperand, keys.operand, values.operand})
+    builder->keep(operand);
+  if (mask) builder->keep(mask->operand);
+  for (const RepeatedTensor* const repeated : {&keys, &values})
+    takeRepetition(*builder, *repeated, &*chain);
+  if (mask) takeRepetition(*builder, *mask, &*chain);
   builder->withdraw(chain->operations);
   layout.queries = builder->read(chain->queryOperand);
-  layout.keys = builder->read(chain->keyOperand);
-  layout.values = builder->read(values);
+  layout.keys = builder->read(keys.operand);
+  layout.values = builder->read(values.operand);
   layout.output = builder->write(operation.outputs[0]);
   addAttentionNode(builder, std::move(layout));
   return true;

@@ -275,6 +275,14 @@ void PlanBuilder::withdraw(const std::vector<uint32_t>& operations) {
   for (const uint32_t operation : operations) kernels_[operation] = {"none", ""};
 }
 
+bool PlanBuilder::isUnread(uint32_t operand, const std::vector<uint32_t>& replaced) const {
+  return !isGraphOutput(operand) && !kept_.contains(operand) &&
+         std::ranges::all_of(consumers_[operand], [&](uint32_t reader) {
+           return reader == operation_ || isWithdrawn(reader) ||
+                  std::ranges::find(replaced, reader) != replaced.end();
+         });
+}
+
 Status PlanBuilder::lower() {
   if (takenOver_.contains(operation_)) {
     kernels_[operation_] = {"none", ""};

@@ -179,6 +179,11 @@ class PlanBuilder {
   // the current one compute them by the way.
   void withdraw(const std::vector<uint32_t>& operations);
   bool isWithdrawn(uint32_t operation) const { return withdrawn_.contains(operation); }
+  // Says that the current operation's nodes read an operand that the operation itself may not have.
+  void keep(uint32_t operand) { kept_.insert(operand); }
+  // Whether no node will read the operand, if these operations are withdrawn and the current one
+  // does not read it.
+  bool isUnread(uint32_t operand, const std::vector<uint32_t>& replaced) const;
 
   // The subgraphs of the current operation, if it is IF or WHILE, in the order of its inputs.
   const std::vector<std::shared_ptr<NestedGraph>>& nested() const { return nested_; }
@@ -208,6 +213,7 @@ class PlanBuilder {
   std::set<uint32_t> referenceOnly_;
   std::set<uint32_t> takenOver_;  // operations whose results nodes of earlier ones write
   std::set<uint32_t> withdrawn_;
+  std::set<uint32_t> kept_;  // operands that nodes read for others, which may be withdrawn
 
   Plan plan_;
   PlanConstants constants_;
