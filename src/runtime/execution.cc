@@ -202,18 +202,14 @@ Status Execution::bindAnywhere(unsigned side) {
 }
 
 hal::ExecutionResult Execution::computeOn(unsigned side, const base::Deadline& deadline) {
-  hal::ExecutionResult result;
-  result.status = bindAnywhere(side);
-  if (!result.status) return result;
-  result = bound_[side]->compute(deadline);
+  if (Status bound = bindAnywhere(side); !bound) return {.status = std::move(bound)};
+  hal::ExecutionResult result = bound_[side]->compute(deadline);
   if (result.status || !leaveDevices(result.status.error())) return result;
-  result = {};
-  result.status = bind(side);
-  return result.status ? bound_[side]->compute(deadline) : result;
+  if (Status bound = bind(side); !bound) return {.status = std::move(bound)};
+  return bound_[side]->compute(deadline);
 }
 
 Status Execution::renewStrings() {
-  if (strings_ == nullptr) return {};
   auto renewed = std::make_unique<memory::StringScope>();
   for (size_t i = 0; i < compilation_->inputCount() && i < request_.inputs.size(); ++i) {
     const hal::Argument& argument = request_.inputs[i];
@@ -230,9 +226,8 @@ Status Execution::renewStrings() {
 
 hal::ExecutionResult Execution::run(const Claim& /*claim*/, const base::Deadline& deadline) {
   const unsigned side = states_.current();
-  hal::ExecutionResult result;
-  result.status = renewStrings();
-  if (!result.status) return result;
+  if (strings_ == nullptr) return ended(side, computeOn(side, deadline));
+  if (Status renewed = renewStrings(); !renewed) return {.status = std::move(renewed)};
   const memory::StringScopeOfThread scope(strings_.get());
   return ended(side, computeOn(side, deadline));
 }

@@ -49,41 +49,64 @@ std::shared_ptr<ActivationMemory> ActivationMemory::of(const graph::Model& model
 Status ActivationMemory::reserve(uint64_t arenaBytes) {
   const std::lock_guard lock(mutex_);
   if (arenaBytes <= largest_) return {};
-  HEARTH_ASSIGN(Block block, takeLocked(arenaBytes, nullptr));
-  idle_.push_back(std::move(block));
+  HEARTH_ASSIGN(OwnBlock block, takeLocked(arenaBytes, nullptr));
+  addIdle(std::move(block));
   return {};
 }
 
-Result<ActivationMemory::Block> ActivationMemory::take(uint64_t arenaBytes, const void* last) {
+Result<ActivationMemory::OwnBlock> ActivationMemory::take(uint64_t arenaBytes, const void* last) {
+  if (!hasIdle_.load(std::memory_order_relaxed)) {
+    OwnBlock recent(recent_.exchange(nullptr, std::memory_order_acq_rel));
+    if (recent != nullptr) {
+      if (recent->arena->data() == last && recent->arena->size() >= arenaBytes) return recent;
+      giveBack(std::move(recent));
+    }
+  }
   const std::lock_guard lock(mutex_);
   return takeLocked(arenaBytes, last);
 }
 
-void ActivationMemory::giveBack(Block block) {
+void ActivationMemory::giveBack(OwnBlock block) {
+  Block* none = nullptr;
+  if (recent_.compare_exchange_strong(none, block.get(), std::memory_order_acq_rel)) {
+    static_cast<void>(block.release());
+    return;
+  }
   const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(block));
+  addIdle(std::move(block));
 }
 
-void ActivationMemory::populate() const {
-  std::vector<Block> idle;
+void ActivationMemory::addIdle(OwnBlock block) {
+  idle_.push_back(std::move(block));
+  hasIdle_.store(true, std::memory_order_relaxed);
+}
+
+void ActivationMemory::collectRecent() {
+  if (OwnBlock recent(recent_.exchange(nullptr, std::memory_order_acq_rel)); recent != nullptr)
+    addIdle(std::move(recent));
+}
+
+void ActivationMemory::populate() {
+  std::vector<std::shared_ptr<const Area>> arenas;
   {
     const std::lock_guard lock(mutex_);
-    idle = idle_;
+    collectRecent();
+    for (const OwnBlock& block : idle_) arenas.push_back(block->arena);
   }
-  for (const Block& block : idle)
-    ::madvise(block.arena->data(), block.arena->size(), MADV_POPULATE_WRITE);
+  for (const auto& arena : arenas) ::madvise(arena->data(), arena->size(), MADV_POPULATE_WRITE);
 }
 
-Result<ActivationMemory::Block> ActivationMemory::takeLocked(uint64_t arenaBytes,
-                                                             const void* last) {
-  const auto sizeOf = [](const Block& block) {
-    return block.arena->size();
+Result<ActivationMemory::OwnBlock> ActivationMemory::takeLocked(uint64_t arenaBytes,
+                                                                const void* last) {
+  collectRecent();
+  const auto sizeOf = [](const OwnBlock& block) {
+    return block->arena->size();
   };
   // The smallest one that fits, or else the largest one.
   auto taken = idle_.end();
   auto own = idle_.end();
   for (auto block = idle_.begin(); block != idle_.end(); ++block) {
-    if (block->arena->data() == last && sizeOf(*block) >= arenaBytes) own = block;
+    if ((*block)->arena->data() == last && sizeOf(*block) >= arenaBytes) own = block;
     if (taken == idle_.end()) {
       taken = block;
       continue;
@@ -93,13 +116,15 @@ Result<ActivationMemory::Block> ActivationMemory::takeLocked(uint64_t arenaBytes
     if (sizeOf(*taken) < arenaBytes ? isLarger : (fits && !isLarger)) taken = block;
   }
   if (own != idle_.end() && sizeOf(*own) / kMuchSmaller <= sizeOf(*taken)) taken = own;
-  Block block;
-  if (taken != idle_.end()) block = *taken;
-  if (block.arena == nullptr || sizeOf(block) < arenaBytes) {
-    HEARTH_ASSIGN(block.arena, Area::make(arenaBytes));
+  if (taken == idle_.end() || sizeOf(*taken) < arenaBytes) {
+    HEARTH_ASSIGN(std::shared_ptr<const Area> arena, Area::make(arenaBytes));
     largest_ = std::max(largest_, arenaBytes);
+    if (taken == idle_.end()) return std::make_unique<Block>(std::move(arena), nullptr);
+    (*taken)->arena = std::move(arena);
   }
-  if (taken != idle_.end()) idle_.erase(taken);
+  OwnBlock block = std::move(*taken);
+  idle_.erase(taken);
+  hasIdle_.store(!idle_.empty(), std::memory_order_relaxed);
   return block;
 }
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,10 +19,11 @@ namespace {
 constexpr uint64_t kSmall = 4096;
 constexpr uint64_t kLarge = 64 * kSmall;
 
-ActivationMemory::Block take(ActivationMemory* memory, uint64_t bytes, const void* last = nullptr) {
+ActivationMemory::OwnBlock take(ActivationMemory* memory, uint64_t bytes,
+                                const void* last = nullptr) {
   auto block = memory->take(bytes, last);
   EXPECT_TRUE(block);
-  EXPECT_GE(block->arena->size(), bytes);
+  EXPECT_GE((*block)->arena->size(), bytes);
   return *std::move(block);
 }
 
@@ -29,40 +32,61 @@ TEST(ActivationMemoryTest, ExecutionsOneAfterTheOtherHaveOneArena) {
   auto block = take(&memory, kSmall);
   memory.giveBack(std::move(block));
   block = take(&memory, kLarge);
-  const void* const arena = block.arena->data();
+  const void* const arena = block->arena->data();
   memory.giveBack(std::move(block));
   block = take(&memory, kSmall);
-  EXPECT_EQ(block.arena->data(), arena);
+  EXPECT_EQ(block->arena->data(), arena);
   memory.giveBack(std::move(block));
-  EXPECT_EQ(take(&memory, kLarge).arena->data(), arena);
+  EXPECT_EQ(take(&memory, kLarge)->arena->data(), arena);
 }
 
 TEST(ActivationMemoryTest, ExecutionsAtOnceHaveArenasOfTheirOwnAndFindThemAgain) {
   ActivationMemory memory;
   auto first = take(&memory, kSmall);
   auto second = take(&memory, kSmall);
-  const void* const arenas[] = {first.arena->data(), second.arena->data()};
+  const void* const arenas[] = {first->arena->data(), second->arena->data()};
   EXPECT_NE(arenas[0], arenas[1]);
   memory.giveBack(std::move(first));
   memory.giveBack(std::move(second));
   for (const void* const arena : arenas) {
     auto again = take(&memory, kSmall, arena);
-    EXPECT_EQ(again.arena->data(), arena);
+    EXPECT_EQ(again->arena->data(), arena);
     memory.giveBack(std::move(again));
   }
+}
+
+TEST(ActivationMemoryTest, NoTwoThreadsHaveOneArena) {
+  ActivationMemory memory;
+  std::atomic<int> shared = 0;
+  std::vector<std::jthread> threads;
+  for (int id = 1; id <= 4; ++id)
+    threads.emplace_back([&, id] {
+      const void* last = nullptr;
+      for (int i = 0; i < 2000; ++i) {
+        auto block = take(&memory, i % 16 == 0 ? kLarge : kSmall, last);
+        uint8_t* const arena = block->arena->data();
+        last = arena;
+        std::memset(arena, id, 64);
+        std::this_thread::yield();
+        if (arena[0] != id || arena[63] != id) ++shared;
+        memory.giveBack(std::move(block));
+      }
+    });
+  threads.clear();
+  EXPECT_EQ(shared, 0);
 }
 
 TEST(ActivationMemoryTest, ASmallExecutionLeavesALargeArenaToOthers) {
   ActivationMemory memory;
   auto large = take(&memory, kLarge);
   auto small = take(&memory, kSmall);
-  const void* const largeArena = large.arena->data();
-  const void* const smallArena = small.arena->data();
+  const void* const largeArena = large->arena->data();
+  const void* const smallArena = small->arena->data();
   memory.giveBack(std::move(small));
   memory.giveBack(std::move(large));
   small = take(&memory, kSmall, largeArena);
-  EXPECT_EQ(small.arena->data(), smallArena);
-  EXPECT_EQ(take(&memory, kLarge).arena->data(), largeArena);
+  EXPECT_EQ(small->arena->data(), smallArena);
+  EXPECT_EQ(take(&memory, kLarge)->arena->data(), largeArena);
 }
 
 TEST(ActivationMemoryTest, WhatIsReservedIsMadeOnce) {
@@ -87,7 +111,7 @@ TEST(ActivationMemoryTest, WhatIsReservedIsMadeOnce) {
   EXPECT_EQ(memory.reserve(kLarge + 1).error().code(), ErrorCode::kResourceExhaustedTransient);
   EXPECT_FALSE(memory.take(kLarge + 1, nullptr));
   memory.populate();
-  EXPECT_EQ(take(&memory, kLarge).arena->size(), kLarge);
+  EXPECT_EQ(take(&memory, kLarge)->arena->size(), kLarge);
 }
 
 TEST(ActivationMemoryTest, ModelsShareItWhoseConstantsLieInOnePool) {

@@ -238,7 +238,7 @@ void ExecutionContext::resolveAddresses() {
     uint8_t* base = nullptr;
     switch (root.place) {
       case Value::Place::kArena:
-        base = block_.arena->data() + root.arenaOffset;
+        base = block_->arena->data() + root.arenaOffset;
         break;
       case Value::Place::kInput:
         base = static_cast<uint8_t*>(boundInputs_[root.index]);
@@ -256,7 +256,7 @@ void ExecutionContext::resolveAddresses() {
 
 // Scratch memory that suffices for a kernel that has been made.
 Result<void*> ExecutionContext::workspaceFor(const KernelFactory& maker, size_t node) {
-  Area& scratch = block_.scratch;
+  Area& scratch = block_->scratch;
   const uint64_t room = scratch != nullptr ? scratch->size() - kReadSlack : 0;
   if (maker.workspaceBytes(node) > room) {
     HEARTH_ASSIGN(Area larger, ActivationMemory::Area::make(maker.workspaceBytes() + kReadSlack));
@@ -273,7 +273,7 @@ void ExecutionContext::forgetSetups() {
 
 Status ExecutionContext::takeMemory() {
   HEARTH_ASSIGN(block_, memory_->take(plan_.arenaBytes + kReadSlack, arenaAddress_));
-  const auto& [arena, scratch] = block_;
+  const auto& [arena, scratch] = *block_;
   const uint64_t scratchBytes = scratch != nullptr ? scratch->size() : 0;
   const void* const scratchAddress = scratch != nullptr ? scratch->data() : nullptr;
   if (arena->data() == arenaAddress_ && scratchAddress == scratchAddress_ &&
@@ -289,10 +289,10 @@ void ExecutionContext::giveMemoryBack() {
     outgrown_.clear();
     forgetSetups();
   }
-  const Area& scratch = block_.scratch;
+  const Area& scratch = block_->scratch;
   scratchAddress_ = scratch != nullptr ? scratch->data() : nullptr;
   scratchBytes_ = scratch != nullptr ? scratch->size() : 0;
-  memory_->giveBack(std::exchange(block_, {}));
+  memory_->giveBack(std::move(block_));
 }
 
 Status ExecutionContext::setUp(const KernelFactory& maker, size_t node, Kernel* kernel) {

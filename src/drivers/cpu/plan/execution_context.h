@@ -138,7 +138,7 @@ class ExecutionContext {
   const Plan& plan_;
   const std::shared_ptr<KernelFactory> kernels_;
   const std::shared_ptr<ActivationMemory> memory_;
-  ActivationMemory::Block block_;  // during a run
+  ActivationMemory::OwnBlock block_;  // during a run
   // Scratch memory grows while kernels are made. Kernels that were set up with a smaller one keep
   // it until the run ends.
   std::vector<Area> outgrown_;
