@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -20,7 +19,7 @@ constexpr size_t kMostMappings = 2048;
 }  // namespace
 
 Result<CacheLayout> CacheLayout::create(const std::vector<CacheMemory::Tensor>& tensors,
-                                        size_t capacity) {
+                                        const CacheTensors& names, size_t capacity) {
   CacheLayout layout;
   layout.capacity_ = capacity;
   layout.page_ = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
@@ -28,12 +27,10 @@ Result<CacheLayout> CacheLayout::create(const std::vector<CacheMemory::Tensor>& 
   hash.update(&layout.page_, sizeof layout.page_);
   for (const auto& [info, data] : tensors) {
     const auto& shape = info.dimensions;
-    if (std::ranges::count(shape, capacity) != 1)
-      return fail(ErrorCode::kUnsupported,
-                  "The cache {} has not one axis of {} tokens, as long as the context.", info.name,
-                  capacity);
-    const auto axis = std::ranges::find(shape, capacity);
-    const size_t count = std::accumulate(shape.begin(), axis, size_t{1}, std::multiplies<size_t>());
+    HEARTH_ASSIGN(const size_t axis, names.tokenAxis(info, capacity));
+    const size_t count =
+        std::accumulate(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(axis), size_t{1},
+                        std::multiplies<size_t>());
     if (info.byteSize % (count * capacity) != 0)
       return fail(ErrorCode::kUnsupported, "The cache {} has tokens that are no whole bytes.",
                   info.name);
@@ -44,6 +41,7 @@ Result<CacheLayout> CacheLayout::create(const std::vector<CacheMemory::Tensor>& 
     hash.update(&type, sizeof type);
     hash.update(&rank, sizeof rank);
     hash.update(shape.data(), shape.size() * sizeof shape[0]);
+    hash.update(&axis, sizeof axis);
     const size_t place = reinterpret_cast<uintptr_t>(data) % layout.page_;
     hash.update(&place, sizeof place);
   }

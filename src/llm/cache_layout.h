@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/sha256.h"
 #include "llm/cache_memory.h"
+#include "llm/cache_tensors.h"
 
 namespace hearth::llm {
 
@@ -19,10 +20,10 @@ namespace hearth::llm {
 // Immutable; the memory of the caches outlives it. One thread at a time changes the caches.
 class CacheLayout {
  public:
-  // `capacity`: for how many tokens the caches have room. Error: kUnsupported where a cache has no
-  // axis of that length, or several.
+  // `capacity`: for how many tokens the caches have room. Errors: those of
+  // CacheTensors::tokenAxis(), and kUnsupported for tokens that are no whole bytes.
   static Result<CacheLayout> create(const std::vector<CacheMemory::Tensor>& tensors,
-                                    size_t capacity);
+                                    const CacheTensors& names, size_t capacity);
 
   // The names, types and shapes of the caches, and the form of a block.
   const base::Sha256Digest& digest() const { return digest_; }

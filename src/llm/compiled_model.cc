@@ -54,6 +54,7 @@ Result<std::shared_ptr<const CompiledModel>> CompiledModel::create(const ModelFi
                                                                    Prefills prefills) {
   return returned([&]() -> Result<std::shared_ptr<const CompiledModel>> {
     std::shared_ptr<CompiledModel> compiled(new CompiledModel(Model(file.path, file.part)));
+    HEARTH_ASSIGN(compiled->cacheTensors_, CacheTensors::of(file.executor.stateBuffers));
     HEARTH_TRY(compiled->compile(options, prefills));
     for (const std::string& part : file.embedders) {
       const Model embedder(file.path, part);

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "hearth/hearth.hpp"
+#include "llm/cache_tensors.h"
 #include "llm/model_file.h"
 
 namespace hearth::llm {
@@ -44,6 +45,8 @@ class CompiledModel {
   // shortest one for fewer tokens than it has, with the same packed weights. Null where it cannot
   // be compiled, its operations do not follow such a change, or its inputs are not known.
   const Compilation* prefill(size_t length) const;
+  // What is a cache, as the file says.
+  const CacheTensors& cacheTensors() const { return cacheTensors_; }
   // All signatures of the parts that make embeddings of tokens.
   const std::vector<Compilation>& embedders() const { return embedders_; }
 
@@ -53,6 +56,7 @@ class CompiledModel {
   bool addShapes(size_t length, CompileOptions* options) const;
 
   Model model_;
+  CacheTensors cacheTensors_;
   CompileOptions options_;               // of all signatures
   std::map<size_t, std::string> later_;  // keys of signatures by their tokens
   std::string shortestPrefill_;          // empty: there is none

@@ -3,14 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "llm/executor_metadata.h"
 #include "llm/llm_metadata.h"
 #include "llm/model_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)hearth::llm::readLlmMetadata({data, size});
   (void)hearth::llm::readTaskMetadata({data, size});
-  (void)hearth::llm::readExecutorMetadata({data, size});
   (void)hearth::llm::unpackTokenizer({data, size});
   return 0;
 }

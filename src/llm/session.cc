@@ -2,6 +2,7 @@
 #include "llm/session.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iterator>
 #include <optional>
@@ -37,15 +38,16 @@ class Session::Signature {
         embedding_(embedders),
         execution_(compilation.createExecution()) {}
 
-  Status bind(CacheMemory* caches, StepMemory* shared) {
+  Status bind(const CacheTensors& names, CacheMemory* caches, StepMemory* shared) {
     const std::vector<TensorInfo> inputs = compilation_.inputs();
     const std::vector<TensorInfo> outputs = compilation_.outputs();
     std::set<std::string> written;
     for (const TensorInfo& output : outputs) written.insert(output.name);
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const TensorInfo& input = inputs[i];
-      if (!written.contains(input.name)) {
-        HEARTH_TRY(bindOwn(i, input));
+      TensorInfo input = inputs[i];
+      input.name = names.ofInput(input.name, written.contains(input.name));
+      if (input.name.empty()) {
+        HEARTH_TRY(bindOwn(i, inputs[i]));
         continue;
       }
       HEARTH_ASSIGN(void* const memory, caches->take(input));
@@ -61,15 +63,16 @@ class Session::Signature {
     std::set<std::string> read;
     for (const TensorInfo& input : inputs) read.insert(input.name);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      const TensorInfo& output = outputs[i];
-      if (read.contains(output.name)) {
+      TensorInfo output = outputs[i];
+      output.name = names.ofOutput(output.name, read.contains(output.name));
+      if (!output.name.empty()) {
         HEARTH_ASSIGN(void* const memory, caches->take(output));
         execution_.promisePadding(true);
         execution_.setOutput(i, memory, output.byteSize);
         execution_.promisePadding(false);
         continue;
       }
-      HEARTH_TRY(bindLogits(i, output));
+      HEARTH_TRY(bindLogits(i, outputs[i]));
     }
     HEARTH_TRY(StepMemory::grow(&shared->mask, maskBytes_ + maskPadding_));
     return StepMemory::grow(&shared->logits, logitsBytes_);
@@ -99,6 +102,12 @@ class Session::Signature {
         std::fill_n(booleans_ + row + seen, capacity_ - seen, uint8_t{0});
       }
     }
+    // Kernels for GPUs read in them which places of the caches are written and where these end;
+    // what follows is theirs.
+    const std::array<size_t, 3> places = {position, position + tokens.size(),
+                                          position + tokens.size()};
+    for (size_t i = 0; i < std::min(places.size(), parameters_.size()); ++i)
+      parameters_[i] = static_cast<int32_t>(places[i]);
     for (const auto& embedder : embedders_) embedder->run(tokens, limits);
     limits.run(&execution_);
   }
@@ -109,6 +118,7 @@ class Session::Signature {
     const std::string& name = input.name;
     if (name == "tokens" || name == "token_ids") return bindIds(index, input, &tokens_);
     if (name == "input_pos" || name == "positions") return bindIds(index, input, &positions_);
+    if (name == "param_tensor") return bindIds(index, input, &parameters_);
     if (name == "mask" || name == "attn_mask") return bindMask(index, input);
     if (name == "embeddings" || name == "per_layer_embeddings") return bindEmbedder(index, input);
     return fail(ErrorCode::kUnsupported,
@@ -200,8 +210,9 @@ class Session::Signature {
   std::vector<std::unique_ptr<Embedder>> embedders_;  // of inputs
   std::vector<int32_t> tokens_;
   std::vector<int32_t> positions_;
-  float* numbers_ = nullptr;     // the mask, if it is one of numbers,
-  uint8_t* booleans_ = nullptr;  // or of booleans
+  std::vector<int32_t> parameters_;  // the input param_tensor
+  float* numbers_ = nullptr;         // the mask, if it is one of numbers,
+  uint8_t* booleans_ = nullptr;      // or of booleans
   bool hasNumbers_ = false;
   size_t maskIndex_ = 0;
   size_t maskBytes_ = 0;
@@ -255,7 +266,7 @@ Result<std::unique_ptr<Session>> Session::fork() const {
 Status Session::prepare(size_t context) {
   for (const Compilation& compilation : model_->signatures()) {
     auto signature = std::make_unique<Signature>(compilation, model_->embedders());
-    HEARTH_TRY(signature->bind(&caches_, &memory_));
+    HEARTH_TRY(signature->bind(model_->cacheTensors(), &caches_, &memory_));
     const size_t length = signature->length();
     if (length != 1) lengths_.push_back(length);
     signatures_[length] = std::move(signature);
@@ -274,6 +285,10 @@ Status Session::prepare(size_t context) {
       return fail(ErrorCode::kUnsupported, "The model has no caches that it reads and writes.");
     if (signature->capacity() != 0) context_ = std::min(context_, signature->capacity());
   }
+  std::vector<TensorInfo> caches;
+  for (const CacheMemory::Tensor& tensor : caches_.tensors()) caches.push_back(tensor.info);
+  HEARTH_ASSIGN(capacity_, model_->cacheTensors().capacityOf(caches, signatures_[1]->capacity()));
+  if (capacity_ != 0) context_ = std::min(context_, capacity_);
   if (context != 0) context_ = std::min(context_, context);
   if (context_ == kMaxContext)
     return fail(ErrorCode::kUnsupported, "Nothing says how many tokens the model has room for.");
@@ -360,7 +375,7 @@ Status Session::usePrefixes(std::shared_ptr<const PrefixCache> prefixes) {
       if (compilation.device() != kKeptDevice)
         return fail(ErrorCode::kUnsupported, "The model runs on {}; prefixes are kept of {} only.",
                     compilation.device(), kKeptDevice);
-  HEARTH_ASSIGN(layout_, CacheLayout::create(caches_.tensors(), signatures_.at(1)->capacity()));
+  HEARTH_ASSIGN(layout_, CacheLayout::create(caches_.tensors(), model_->cacheTensors(), capacity_));
   prefixes_ = std::move(prefixes);
   return {};
 }
@@ -426,7 +441,7 @@ bool Session::hasLength(size_t length) {
       return std::pair(memory_.mask.data(), memory_.logits.data());
     };
     const auto before = addresses();
-    const Status bound = signature->bind(&caches_, &memory_);
+    const Status bound = signature->bind(model_->cacheTensors(), &caches_, &memory_);
     if (addresses() != before) {
       hasLogits_ = false;
       for (const auto& [length, other] : signatures_) HEARTH_TRY(other->finish(memory_));
@@ -445,9 +460,8 @@ bool Session::hasLength(size_t length) {
 }
 
 std::vector<Chunk> Session::plannedUpTo(size_t end) const {
-  size_t capacity = context_;
-  if (const size_t room = signatures_.at(1)->capacity(); room != 0) capacity = room;
-  return planPrefill(lengths_, end - std::min(end, computed_), computed_, capacity);
+  return planPrefill(lengths_, end - std::min(end, computed_), computed_,
+                     capacity_ != 0 ? capacity_ : context_);
 }
 
 std::vector<Chunk> Session::chunksUpTo(size_t end) {

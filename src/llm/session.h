@@ -136,6 +136,7 @@ class Session {
   size_t computed_ = 0;     // of tokens_
   bool hasLogits_ = false;  // of the last token
   size_t context_ = 0;
+  size_t capacity_ = 0;  // for how many tokens the caches have room; 0 where nothing says it
   Counts counts_;
   std::shared_ptr<const PrefixCache> prefixes_;              // null = none
   std::optional<CacheLayout> layout_;                        // where there are prefixes

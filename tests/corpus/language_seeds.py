@@ -76,6 +76,21 @@ def languageMetadata():
     yield "tokenizer.zlib", struct.pack("<Q", len(tokenizer)) + zlib.compress(tokenizer)
 
 
+def executorMetadata():
+    """Messages ExecutorMetadata, of the caches that executor_metadata_fuzz has."""
+    def field(number, content):
+        return bytes([number << 3 | 2, len(content)]) + content
+
+    def cache(name, *numbers):
+        return field(2, b"".join(field(number, name) for number in range(1, 5)) + bytes(numbers))
+
+    yield "caches.pb", field(1, b"\x08\0" + cache(b"k", 0x30, 1, 0x38, 2) + cache(b"l", 0x30, 2, 0x38, 0)
+                             + field(3, b"\x18\x20"))
+    yield "state.pb", field(1, cache(b"m", 0x30, 5))
+    yield "names.pb", field(1, field(2, field(1, b"k") + field(2, b"p") + field(3, b"l") + field(4, b"q")
+                                     + b"\x38\3"))
+
+
 def sentencePieces():
     """Models of SentencePiece; the last five bytes say which byte of their table is changed."""
     def field(number, content):

@@ -78,6 +78,7 @@ SEEDS = {
     "tflite_call_sequence_fuzz": model_seeds.tfliteCallSequences,
     "chat_request_fuzz": language_seeds.chatRequests,
     "chat_template_fuzz": language_seeds.chatTemplates,
+    "executor_metadata_fuzz": language_seeds.executorMetadata,
     "json_schema_fuzz": language_seeds.jsonSchemas,
     "llm_metadata_fuzz": language_seeds.languageMetadata,
     "sentence_piece_fuzz": language_seeds.sentencePieces,
