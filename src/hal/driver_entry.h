@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one symbol that a driver library exports.
+// The symbols that a driver library exports.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,8 @@
 namespace hearth::hal {
 
 inline constexpr char kDriverCreateSymbol[] = "hearth_driver_create";
+// Of a library with numbered devices (DriverManifest::isNumbered) besides.
+inline constexpr char kDriverCreateNumberedSymbol[] = "hearth_driver_create_numbered";
 // What a support library of NNAPI exports instead.
 inline constexpr char kSupportLibrarySymbol[] = "ANeuralNetworks_getSLDriverImpl";
 
@@ -23,7 +25,13 @@ inline constexpr char kSupportLibrarySymbol[] = "ANeuralNetworks_getSLDriverImpl
 // process once, or again where it has made no device.
 using DriverCreateFunction = Device* (*)(uint32_t apiVersion, char* message, size_t messageSize);
 
-// For hearth_driver_create: whether the library is built for this version of the interface.
+// The type of `hearth_driver_create_numbered`. Makes one of the library's devices: 2 is the first
+// behind that of `hearth_driver_create`. Returns null, too, where there are not so many. Otherwise
+// as DriverCreateFunction, for each number.
+using DriverCreateNumberedFunction = Device* (*)(uint32_t apiVersion, uint32_t number,
+                                                 char* message, size_t messageSize);
+
+// For these functions: whether the library is built for this version of the interface.
 // Otherwise writes the sentence that says so.
 inline bool isBuiltFor(uint32_t apiVersion, char* message, size_t messageSize) {
   if (apiVersion == kApiVersion) return true;

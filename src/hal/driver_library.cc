@@ -51,23 +51,27 @@ std::optional<std::string> whatIsMissing(const DriverManifest& manifest) {
   return base::formatText("There is no {}.", names);
 }
 
-Result<std::shared_ptr<Device>> loadDriverLibrary(const std::string& path) {
+Result<std::shared_ptr<Device>> loadDriverLibrary(const std::string& path, uint32_t number) {
   // The linker would look up a name without a slash in its own search path.
   const std::string file = path.contains('/') ? path : "./" + path;
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return fail(ErrorCode::kNotFound, "The library {} cannot be loaded: {}.", file,
                 lastLoaderError());
-  const auto create = reinterpret_cast<DriverCreateFunction>(::dlsym(library, kDriverCreateSymbol));
+  const char* const symbol = number == 1 ? kDriverCreateSymbol : kDriverCreateNumberedSymbol;
+  void* const create = ::dlsym(library, symbol);
   if (create == nullptr)
-    return fail(ErrorCode::kBadData, "The library {} does not export {}.{}", file,
-                kDriverCreateSymbol,
+    return fail(ErrorCode::kBadData, "The library {} does not export {}.{}", file, symbol,
                 ::dlsym(library, kSupportLibrarySymbol) != nullptr
                     ? " It is a support library of NNAPI: add \"support_library\": true to the "
                       "manifest."
                     : "");
   char message[512] = "";
-  std::shared_ptr<Device> device(create(kApiVersion, message, sizeof(message)));
+  std::shared_ptr<Device> device(
+      number == 1
+          ? reinterpret_cast<DriverCreateFunction>(create)(kApiVersion, message, sizeof message)
+          : reinterpret_cast<DriverCreateNumberedFunction>(create)(kApiVersion, number, message,
+                                                                   sizeof message));
   message[sizeof(message) - 1] = '\0';
   if (device == nullptr)
     return fail(ErrorCode::kUnavailableDevice, "The library {} makes no device: {}", file, message);
@@ -86,7 +90,7 @@ Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {
   if (manifest.library.empty())
     return fail(ErrorCode::kUnsupported, "The manifest of the driver {} names no library.",
                 manifest.name);
-  auto device = loadDriverLibrary(manifest.library);
+  auto device = loadDriverLibrary(manifest.library, manifest.number);
   if (!device)
     return std::unexpected(
         std::move(device.error())
@@ -104,43 +108,54 @@ DiscoveredDrivers discoverDrivers(std::string_view searchPath,
   DiscoveredDrivers found;
   std::vector<std::string> names = takenNames;
   std::map<std::string, std::filesystem::path> folders;  // of the devices that are found
+  // Whether there is such a device.
+  const auto add = [&](const DriverManifest& manifest) {
+    const std::filesystem::path folder = std::filesystem::path(manifest.path).parent_path();
+    if (const auto it = folders.find(manifest.name); it != folders.end() && it->second != folder) {
+      base::logDebug("The manifest {} is not used: {} has another one of {}.", manifest.path,
+                     it->second.string(), manifest.name);
+      // Where the first device is that of another manifest, so are further ones.
+      return manifest.number > 1;
+    }
+    const bool isOptional =
+        mayBeLeftOut(manifest) && !std::ranges::contains(wantedNames, manifest.name);
+    const auto leaveOut = [&](std::string reason) {
+      // Nobody expects a further device.
+      if (manifest.number == 1) found.leftOut.push_back({manifest.name, std::move(reason)});
+      return false;
+    };
+    // A further device needs what the first one has found.
+    if (isOptional && manifest.number == 1)
+      if (auto reason = whatIsMissing(manifest)) return leaveOut(*std::move(reason));
+    if (std::find(names.begin(), names.end(), manifest.name) != names.end()) {
+      found.problems.push_back(base::formatText(
+          "The manifest {} names the device {}, which exists.", manifest.path, manifest.name));
+      return true;
+    }
+    auto device = make(manifest);
+    if (!device && isOptional && device.error().code() == ErrorCode::kUnavailableDevice)
+      return leaveOut(device.error().message());
+    if (!device) {
+      found.problems.push_back(
+          std::move(device.error()).addContext("while loading " + manifest.path).toString());
+      return false;
+    }
+    names.push_back(manifest.name);
+    folders.emplace(manifest.name, folder);
+    found.devices.push_back(std::move(*device));
+    return true;
+  };
   for (const std::string& path : findDriverManifests(searchPath, &found.problems)) {
     auto manifest = readDriverManifest(path);
     if (!manifest) {
       found.problems.push_back(manifest.error().toString());
       continue;
     }
-    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-    if (const auto it = folders.find(manifest->name); it != folders.end() && it->second != folder) {
-      base::logDebug("The manifest {} is not used: {} has another one of {}.", path,
-                     it->second.string(), manifest->name);
-      continue;
+    bool goesOn = add(*manifest) && manifest->isNumbered;
+    for (uint32_t number = 2; number <= kMostNumbered && manifest->isNumbered; ++number) {
+      const DriverManifest further = numberedManifest(*manifest, number);
+      if (goesOn || std::ranges::contains(wantedNames, further.name)) goesOn = add(further);
     }
-    const bool isOptional =
-        mayBeLeftOut(*manifest) && !std::ranges::contains(wantedNames, manifest->name);
-    if (isOptional)
-      if (auto reason = whatIsMissing(*manifest)) {
-        found.leftOut.push_back({manifest->name, *std::move(reason)});
-        continue;
-      }
-    if (std::find(names.begin(), names.end(), manifest->name) != names.end()) {
-      found.problems.push_back(base::formatText(
-          "The manifest {} names the device {}, which exists.", path, manifest->name));
-      continue;
-    }
-    auto device = make(*manifest);
-    if (!device && isOptional && device.error().code() == ErrorCode::kUnavailableDevice) {
-      found.leftOut.push_back({manifest->name, device.error().message()});
-      continue;
-    }
-    if (!device) {
-      found.problems.push_back(
-          std::move(device.error()).addContext("while loading " + path).toString());
-      continue;
-    }
-    names.push_back(manifest->name);
-    folders.emplace(manifest->name, folder);
-    found.devices.push_back(std::move(*device));
   }
   for (const std::string& problem : found.problems)
     base::logWarn("A driver is left out. {}", problem);

@@ -2,6 +2,7 @@
 // Loads drivers from libraries into this process.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,10 +36,10 @@ bool mayBeLeftOut(const DriverManifest& manifest);
 // each machine has others. Nothing where it may be tried. Opens no library.
 std::optional<std::string> whatIsMissing(const DriverManifest& manifest);
 
-// Loads a library, which is never unloaded, and makes its device, whatever its name. Errors:
-// kNotFound where the loader cannot; kBadData without kDriverCreateSymbol; kUnavailableDevice for a
-// driver that makes no device, with its reason.
-Result<std::shared_ptr<Device>> loadDriverLibrary(const std::string& path);
+// Loads a library, which is never unloaded, and makes its device, whatever its name, or another of
+// its numbered devices. Errors: kNotFound where the loader cannot; kBadData without the symbol for
+// that; kUnavailableDevice for a driver that makes no device, with its reason.
+Result<std::shared_ptr<Device>> loadDriverLibrary(const std::string& path, uint32_t number = 1);
 
 // Loads the library and makes its device. The library is never unloaded. Errors: kUnsupported for
 // another api_version, without a library, or for a support library, which only a host loads;
@@ -48,11 +49,12 @@ Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest);
 // Makes the device of a manifest.
 using DeviceMaker = std::function<Result<std::shared_ptr<Device>>(const DriverManifest& manifest)>;
 
-// Makes the device of every driver of a colon-separated search path. Of manifests in several
+// Makes the devices of every driver of a colon-separated search path. Of manifests in several
 // folders that name one device the first that makes it counts. Skips a driver that cannot be made,
 // or has the name of another one in its folder or of `takenNames`, with a warning in the log. One
 // that may be left out is, if something is missing, without an attempt, or if it makes no device
-// (kUnavailableDevice); devices with `wantedNames` are not optional.
+// (kUnavailableDevice); devices with `wantedNames` are not optional. Of numbered devices those
+// behind the first are made until one is not there, and those with `wantedNames`.
 DiscoveredDrivers discoverDrivers(std::string_view searchPath,
                                   const std::vector<std::string>& takenNames,
                                   const DeviceMaker& make = loadDriver,

@@ -221,6 +221,103 @@ TEST(DriverManifest, SaysWhetherTheDeviceIsMeasured) {
   EXPECT_FALSE(parseDriverManifest(begin + R"(,"measured":1})"));
 }
 
+TEST(DriverManifest, NumberedDevicesHaveNamesOfTheirOwn) {
+  const std::string begin = R"({"name":"a","library":"b","api_version":1)";
+  const auto manifest = parseDriverManifest(
+      begin + R"(,"numbered":true,"measured":true,"asked_for_by":"HEARTH_VULKAN_DEVICE"})");
+  ASSERT_TRUE(manifest) << manifest.error().toString();
+  EXPECT_EQ(manifestOfDevice(*manifest, "a")->number, 1u);
+  const auto third = manifestOfDevice(*manifest, "a-3");
+  ASSERT_TRUE(third);
+  EXPECT_EQ(third->name, "a-3");
+  EXPECT_EQ(third->firstName, "a");
+  EXPECT_EQ(third->number, 3u);
+  EXPECT_TRUE(third->isMeasured);
+  EXPECT_TRUE(mayBeLeftOut(*third));
+  EXPECT_FALSE(mayBeLeftOut(*manifest));
+  for (const char* const name : {"", "b", "a-", "a-0", "a-1", "a-02", "a-2 ", "a-17", "a-x"})
+    EXPECT_FALSE(manifestOfDevice(*manifest, name)) << name;
+  EXPECT_FALSE(manifestOfDevice(*parseDriverManifest(begin + "}"), "a-2"));
+  for (const char* const text :
+       {R"({"name":"a","library":"b","api_version":1,"numbered":1})",
+        R"({"name":"a","socket":"b","numbered":true})",
+        R"({"name":"a","host":"b","api_version":1,"numbered":true})",
+        R"({"name":"a","library":"b","support_library":true,"numbered":true})"})
+    EXPECT_FALSE(parseDriverManifest(text)) << text;
+}
+
+// A manifest of the library with three devices.
+std::string numberedText() {
+  return base::formatText(
+      R"({{"name": "test-device", "library": "{}", "api_version": {}, "numbered": true}})", kGood,
+      kApiVersion);
+}
+
+std::vector<std::string> namesOf(const DiscoveredDrivers& found) {
+  std::vector<std::string> names;
+  for (const auto& device : found.devices) names.push_back(device->name());
+  return names;
+}
+
+TEST_F(DriverLibraryTest, ALibraryMayHaveNumberedDevices) {
+  const std::string path = folder("a");
+  write(path + "/driver.json", numberedText());
+  const DiscoveredDrivers found = discoverDrivers(path, {});
+  EXPECT_THAT(namesOf(found), ElementsAre("test-device", "test-device-2", "test-device-3"));
+  EXPECT_THAT(found.problems, IsEmpty());
+  EXPECT_THAT(found.leftOut, IsEmpty());
+  // One that somebody wants is not left out without a message.
+  const DiscoveredDrivers wanted = discoverDrivers(path, {}, loadDriver, {"test-device-7"});
+  EXPECT_EQ(wanted.devices.size(), 3u);
+  EXPECT_THAT(wanted.problems, ElementsAre(HasSubstr("There are 3 chips")));
+  // Where it is asked for, whatever the manifest says of device nodes.
+  write(path + "/driver.json",
+        base::formatText(R"({{"name": "test-device", "library": "{}", "api_version": {}, )"
+                         R"("numbered": true, "optional": true, )"
+                         R"("asked_for_by": "HEARTH_VULKAN_DEVICE", )"
+                         R"("needs": {{"if_present": {{"devices": ["/nowhere/npu"]}}}}}})",
+                         kGood, kApiVersion));
+  EXPECT_THAT(namesOf(discoverDrivers(path, {})), IsEmpty());
+  ::setenv("HEARTH_VULKAN_DEVICE", "any", 1);
+  EXPECT_EQ(discoverDrivers(path, {}).devices.size(), 3u);
+  ::unsetenv("HEARTH_VULKAN_DEVICE");
+  // Of a manifest that does not number them it has one.
+  write(path + "/driver.json", manifest(kGood));
+  EXPECT_THAT(namesOf(discoverDrivers(path, {})), ElementsAre("test-device"));
+}
+
+TEST_F(DriverLibraryTest, NumberedDevicesEndWhereOneIsNotThere) {
+  const std::string path = folder("a");
+  write(path + "/driver.json", numberedText());
+  std::vector<std::string> tried;
+  const auto make = [&](const DriverManifest& manifest) -> Result<std::shared_ptr<Device>> {
+    tried.push_back(manifest.name);
+    if (manifest.number == 2) return fail(ErrorCode::kUnavailableDevice, "It is elsewhere.");
+    return loadDriver(manifest);
+  };
+  EXPECT_THAT(namesOf(discoverDrivers(path, {}, make)), ElementsAre("test-device"));
+  EXPECT_THAT(tried, ElementsAre("test-device", "test-device-2"));
+  // As one that has a host of its own.
+  EXPECT_THAT(namesOf(discoverDrivers(path, {}, make, {"test-device-3"})),
+              ElementsAre("test-device", "test-device-3"));
+}
+
+TEST_F(DriverLibraryTest, NumberedDevicesAreThoseOfTheManifestThatCounts) {
+  const std::string first = folder("first");
+  const std::string second = folder("second");
+  write(first + "/driver.json", manifest(kGood));
+  write(second + "/driver.json", numberedText());
+  EXPECT_THAT(namesOf(discoverDrivers(first + ":" + second, {})), ElementsAre("test-device"));
+  // Each may have another manifest before.
+  write(first + "/driver.json", R"({"name": "test-device-2", "socket": "s"})");
+  const auto make = [](const DriverManifest& manifest) {
+    return manifest.socket.empty() ? loadDriver(manifest) : loadDriverLibrary(kGood, 2);
+  };
+  const DiscoveredDrivers found = discoverDrivers(first + ":" + second, {}, make);
+  EXPECT_THAT(namesOf(found), ElementsAre("test-device-2", "test-device", "test-device-3"));
+  EXPECT_THAT(found.problems, IsEmpty());
+}
+
 TEST_F(DriverLibraryTest, AnOptionalDriverMayLackItsLibraryOrItsDevice) {
   const std::string path = folder("a");
   write(path + "/npu.json",

@@ -245,6 +245,10 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
   HEARTH_ASSIGN(manifest.isOptional, truthField(json, "optional"));
   HEARTH_ASSIGN(manifest.askedForBy, askedForByField(json));
   HEARTH_ASSIGN(manifest.isMeasured, truthField(json, "measured"));
+  HEARTH_ASSIGN(manifest.isNumbered, truthField(json, "numbered"));
+  if (manifest.isNumbered && (manifest.library.empty() || manifest.isSupportLibrary))
+    return fail(ErrorCode::kBadData,
+                "A driver manifest of numbered devices has no \"library\" of a driver.");
   if (manifest.delegate && !manifest.library.empty())
     return fail(ErrorCode::kBadData,
                 "A driver manifest has a \"library\" or a \"delegate\", not both.");
@@ -288,6 +292,26 @@ Result<DriverManifest> readDriverManifest(const std::string& path) {
   for (std::string* const file : pathsOf(&*manifest))
     if (!file->empty() && *file != kHearthHost) *file = (folder / *file).string();
   return manifest;
+}
+
+DriverManifest numberedManifest(const DriverManifest& manifest, uint32_t number) {
+  DriverManifest numbered = manifest;
+  numbered.name += base::formatText("-{}", number);
+  numbered.number = number;
+  numbered.firstName = manifest.name;
+  numbered.isOptional = true;
+  numbered.askedForBy.clear();
+  return numbered;
+}
+
+std::optional<DriverManifest> manifestOfDevice(const DriverManifest& manifest,
+                                               std::string_view name) {
+  if (name == manifest.name) return manifest;
+  if (!manifest.isNumbered) return std::nullopt;
+  for (uint32_t number = 2; number <= kMostNumbered; ++number)
+    if (DriverManifest numbered = numberedManifest(manifest, number); numbered.name == name)
+      return numbered;
+  return std::nullopt;
 }
 
 std::vector<std::string> presentPaths(const std::string& path) {

@@ -28,6 +28,8 @@ namespace hearth::hal {
 // "hearth" where none is named: such a library holds a runtime of its own.
 // With "measured": true the driver does not know how fast its device is, so that the runtime
 // measures it.
+// With "numbered": true the library may have further devices of this kind, which are called NAME-2,
+// NAME-3 and so on: one for each chip of a machine.
 // "custom_operators": [NAME, ...] are custom operations of .tflite files that the device computes,
 // and nothing else may be able to.
 // A manifest with a "delegate" has neither library nor "api_version", and always a host, too.
@@ -80,6 +82,9 @@ struct DriverManifest {
   // driver is not optional.
   std::string askedForBy;
   bool isMeasured = false;
+  bool isNumbered = false;
+  uint32_t number = 1;    // of the device among those of the library
+  std::string firstName;  // of the first of them; empty unless this is another one
   Needs needs;
   std::optional<Delegate> delegate;
   // Names of custom operations of .tflite files that the device computes.
@@ -95,6 +100,17 @@ Result<DriverManifest> parseDriverManifest(std::string_view text);
 // Reads a manifest, a regular file of at most 64 KiB. Paths become absolute or relative to the
 // current folder, so that the linker's search path is never used. Errors: kNotFound, kIo, kBadData.
 Result<DriverManifest> readDriverManifest(const std::string& path);
+
+// Devices that one library may have.
+inline constexpr uint32_t kMostNumbered = 16;
+
+// What the manifest of numbered devices says of the device `number`, at least 2. Where the library
+// has no such device, it is left out without a message.
+DriverManifest numberedManifest(const DriverManifest& manifest, uint32_t number);
+
+// The manifest of the device of this name, if it is one of those of `manifest`.
+std::optional<DriverManifest> manifestOfDevice(const DriverManifest& manifest,
+                                               std::string_view name);
 
 // The paths that are there and that `path` stands for, whose last part may have asterisks; sorted.
 std::vector<std::string> presentPaths(const std::string& path);

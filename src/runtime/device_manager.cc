@@ -75,16 +75,21 @@ std::shared_ptr<hal::Device> placed(std::shared_ptr<hal::Device> device, HostPla
 
 // The built-in CPU device first, installed drivers after it, the reference always last.
 DeviceManager findDevices() {
-  HostPlaces places = hostPlaces();
+  const HostPlaces listed = hostPlaces();
+  HostPlaces places = listed;  // without those that are used
   const std::shared_ptr<hal::Device> cpu = cpu::createCpuDevice();
   const std::shared_ptr<hal::Device> reference = drivers::reference::createDevice();
   std::vector<std::string> measured;
   const auto make =
       [&](const hal::DriverManifest& manifest) -> Result<std::shared_ptr<hal::Device>> {
     if (manifest.isMeasured) measured.push_back(manifest.name);
-    std::optional<ipc::HostPlace> place = ipc::placeOf(manifest);
-    if (auto listed = places.extract(manifest.name); !listed.empty())
-      place = std::move(listed.mapped());
+    if (auto own = places.extract(manifest.name); !own.empty())
+      return ipc::deviceAt(own.mapped(), manifest);
+    const std::optional<ipc::HostPlace> place = ipc::placeOf(manifest);
+    // Whether there is a further device, the library would have to tell, which is not to be here.
+    if (manifest.number > 1 && (place || listed.contains(manifest.firstName)))
+      return fail(ErrorCode::kUnavailableDevice, "The device {} needs a host of its own.",
+                  manifest.name);
     if (!place) return hal::loadDriver(manifest);
     return ipc::deviceAt(*place, manifest);
   };

@@ -47,19 +47,19 @@ Result<Served> installedDevice(const std::string& name) {
   std::vector<std::string> problems;
   for (const std::string& path :
        hal::findDriverManifests(base::envString(base::Env::kDriverPath), &problems))
-    if (auto manifest = hal::readDriverManifest(path);
-        manifest && manifest->name == name && (!manifest->library.empty() || manifest->delegate))
-      return load(std::move(*manifest));
+    if (const auto manifest = hal::readDriverManifest(path);
+        manifest && (!manifest->library.empty() || manifest->delegate))
+      if (auto own = hal::manifestOfDevice(*manifest, name)) return load(*std::move(own));
   return fail(ErrorCode::kNotFound, "There is no driver of a device {}.", name);
 }
 
 Result<Served> makeDevice(const ServeOptions& options) {
   if (!options.manifest.empty()) {
     HEARTH_ASSIGN(hal::DriverManifest manifest, hal::readDriverManifest(options.manifest));
-    if (!options.device.empty() && options.device != manifest.name)
-      return fail(ErrorCode::kBadData, "The manifest {} is of the device {}, not {}.",
-                  options.manifest, manifest.name, options.device);
-    return load(std::move(manifest));
+    if (options.device.empty()) return load(std::move(manifest));
+    if (auto own = hal::manifestOfDevice(manifest, options.device)) return load(*std::move(own));
+    return fail(ErrorCode::kBadData, "The manifest {} is of the device {}, not {}.",
+                options.manifest, manifest.name, options.device);
   }
   for (std::shared_ptr<hal::Device> device :
        {cpu::createCpuDevice(), drivers::reference::createDevice()})

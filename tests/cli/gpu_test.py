@@ -211,6 +211,40 @@ class GpuTest(DataTest):
         self.assertIn("makes no device: ", leftOut[DEVICE])
         self.assertEqual(said, "")
 
+    def testEachGpuIsADevice(self):
+        """On a machine on which Vulkan has the implementation on the CPU twice, by two manifests of its driver."""
+        files = sorted(pathlib.Path("/usr/share/vulkan/icd.d").glob("lvp_icd*.json"))
+        if not files:
+            self.skipTest("Mesa's implementation of Vulkan on the CPU is elsewhere.")
+        copy = self.folder / "icd.json"
+        copy.write_bytes(files[0].read_bytes())
+        twice = {"VK_DRIVER_FILES": f"{files[0]}:{copy}"}
+        second = f"{DEVICE}-2"
+
+        def gpus(**environment):
+            names, leftOut, said = self.devices({**self.environment, **twice, **environment})
+            self.assertEqual((said, leftOut), ("", {}))
+            return [name for name in names if name.startswith(DEVICE)]
+
+        self.assertEqual(gpus(), [DEVICE, second])
+        both = f"{DEVICE}=spawn,{second}=spawn"
+        self.assertEqual(gpus(HEARTH_DRIVER_HOSTS=both), [DEVICE, second])
+        # The library is not to be in the process.
+        self.assertEqual(gpus(HEARTH_DRIVER_HOSTS=f"{DEVICE}=spawn"), [DEVICE])
+        expected = self.output("--device", "nnapi-reference")[0]
+        for hosts in ("", both):
+            scores, text = self.output("--device", second, HEARTH_DRIVER_HOSTS=hosts, **twice)
+            self.assertIn(f" on {second}\n", text)
+            np.testing.assert_array_equal(scores, expected)
+        # Files of the first device are no files of the second.
+        cache = self.folder / "cache"
+        cache.mkdir()
+        for device, state in ((DEVICE, "miss"), (DEVICE, "hit"), (second, "miss"), (second, "hit")):
+            report = self.json("run", self.model("mobilenet_v1_0.25_128_quant"), "--random-input", 1, "--device", device,
+                               "--cache-dir", cache, "--token", "5a" * 32,
+                               env={**self.environment, **twice, "XDG_STATE_HOME": str(self.folder / "state")})
+            self.assertEqual(report["start"]["cache"] == "hit", state == "hit", device)
+
     def testAHostOpensTheDriversOfVulkanThatItsClientNames(self):
         spawned = {**self.environment, "HEARTH_DRIVER_HOSTS": f"{DEVICE}=spawn"}
         self.assertIn(DEVICE, self.devices(spawned)[0])

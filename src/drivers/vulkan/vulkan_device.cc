@@ -59,9 +59,13 @@ class VulkanDevice final : public hal::Device {
   VulkanDevice(GpuOptions options, OpenGpu open)
       : options_(std::move(options)),
         version_(versionOf(open.gpu->facts())),
+        identity_(open.gpu->facts().identity),
         open_(std::move(open)) {}
 
-  std::string name() const override { return kVulkanDeviceName; }
+  std::string name() const override {
+    if (options_.number == 1) return kVulkanDeviceName;
+    return base::formatText("{}-{}", kVulkanDeviceName, options_.number);
+  }
   std::string version() const override { return version_; }
   hal::DeviceType type() const override {
     return open_.gpu->facts().type == VK_PHYSICAL_DEVICE_TYPE_CPU ? hal::DeviceType::kCpu
@@ -200,13 +204,18 @@ class VulkanDevice final : public hal::Device {
   Result<OpenGpu> working() {
     const std::lock_guard lock(mutex_);
     if (open_.gpu->isLost()) {
-      HEARTH_ASSIGN(open_, openGpu(options_));
+      HEARTH_ASSIGN(OpenGpu again, openGpu(options_));
+      // Without a GPU that was there before, this number is that of another one.
+      if (again.gpu->facts().identity != identity_)
+        return fail(ErrorCode::kUnavailableDevice, "The GPU that was lost is not there any more.");
+      open_ = std::move(again);
     }
     return open_;
   }
 
   const GpuOptions options_;
   const std::string version_;
+  const base::Sha256Digest identity_;  // GpuFacts::identity
   std::mutex mutex_;
   OpenGpu open_;
 };
@@ -217,8 +226,9 @@ GpuOptions optionsOfEnvironment() {
   return {.wanted = base::envString(base::Env::kVulkanDevice)};
 }
 
-Result<std::unique_ptr<hal::Device>> createDevice(const GpuOptions& options) {
+Result<std::unique_ptr<hal::Device>> createDevice(const GpuOptions& options, uint32_t* choices) {
   HEARTH_ASSIGN(OpenGpu open, openGpu(options));
+  if (choices != nullptr) *choices = open.gpu->choices();
   return deviceOf(options, std::move(open));
 }
 

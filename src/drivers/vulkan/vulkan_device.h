@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device `vulkan-gpu`: one GPU, by compute shaders of Vulkan.
+// The devices `vulkan-gpu`, `vulkan-gpu-2` and so on: a GPU each, by compute shaders of Vulkan.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "base/result.h"
@@ -11,13 +12,15 @@
 
 namespace hearth::vulkan {
 
+// Of the first one; the others have their number behind it.
 inline constexpr char kVulkanDeviceName[] = "vulkan-gpu";
 
 // What HEARTH_VULKAN_DEVICE says.
 GpuOptions optionsOfEnvironment();
 
-// Opens the GPU. Errors as Gpu::open().
-Result<std::unique_ptr<hal::Device>> createDevice(const GpuOptions& options);
+// Opens the GPU, and says among how many it was chosen (Gpu::choices()). Errors as Gpu::open().
+Result<std::unique_ptr<hal::Device>> createDevice(const GpuOptions& options,
+                                                  uint32_t* choices = nullptr);
 
 // The device over a GPU that is open, with all that OpenGpu has; `options` are for opening it again
 // when it was lost.

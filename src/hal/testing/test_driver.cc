@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <string>
 
 #include "hal/driver_entry.h"
 #include "hal/testing/stub_devices.h"
@@ -18,7 +19,7 @@ namespace {
 
 class TestDevice final : public StubDevice {
  public:
-  TestDevice() : StubDevice("test-device") {}
+  using StubDevice::StubDevice;
   void warmUp() override {
     hearth_test_driver_counts.warmingThread = ::gettid();
     ++hearth_test_driver_counts.warmUps;
@@ -36,7 +37,19 @@ HEARTH_DRIVER_EXPORT hearth::hal::Device* hearth_driver_create(uint32_t apiVersi
   return nullptr;
 #else
   (void)message, (void)messageSize;
-  return apiVersion == hearth::hal::kApiVersion ? new hearth::hal::TestDevice() : nullptr;
+  return apiVersion == hearth::hal::kApiVersion ? new hearth::hal::TestDevice("test-device")
+                                                : nullptr;
 #endif
+}
+
+// Of three devices.
+HEARTH_DRIVER_EXPORT hearth::hal::Device* hearth_driver_create_numbered(uint32_t apiVersion,
+                                                                        uint32_t number,
+                                                                        char* message,
+                                                                        size_t messageSize) {
+  if (apiVersion == hearth::hal::kApiVersion && number <= 3)
+    return new hearth::hal::TestDevice("test-device-" + std::to_string(number));
+  std::snprintf(message, messageSize, "There are 3 chips, interface %u.", apiVersion);
+  return nullptr;
 }
 #endif

@@ -117,7 +117,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(const GpuOptions& options) {
                 "There is no Vulkan here: the library libvulkan.so.1 cannot be loaded.");
   gpu->process_ = ::getpid();
   HEARTH_TRY(gpu->createInstance(options));
-  HEARTH_TRY(gpu->choosePhysicalDevice(options.wanted));
+  HEARTH_TRY(gpu->choosePhysicalDevice(options));
   gpu->readFacts();
   HEARTH_TRY(gpu->createDevice());
   return gpu;
@@ -169,7 +169,8 @@ Status Gpu::createInstance(const GpuOptions& options) {
   return {};
 }
 
-Status Gpu::choosePhysicalDevice(const std::string& wanted) {
+Status Gpu::choosePhysicalDevice(const GpuOptions& options) {
+  const std::string& wanted = options.wanted;
   uint32_t count = 0;
   HEARTH_TRY(checkResult(vkEnumeratePhysicalDevices(instance_, &count, nullptr),
                          "vkEnumeratePhysicalDevices"));
@@ -177,7 +178,7 @@ Status Gpu::choosePhysicalDevice(const std::string& wanted) {
   const VkResult listed = vkEnumeratePhysicalDevices(instance_, &count, devices.data());
   if (listed != VK_INCOMPLETE) HEARTH_TRY(checkResult(listed, "vkEnumeratePhysicalDevices"));
   devices.resize(count);
-  std::optional<int> best;
+  std::vector<std::pair<int, VkPhysicalDevice>> choices;  // with their ranks
   std::string names;
   for (const VkPhysicalDevice device : devices) {
     VkPhysicalDeviceProperties properties;
@@ -188,11 +189,17 @@ Status Gpu::choosePhysicalDevice(const std::string& wanted) {
     if (!containsIgnoringCase(properties.deviceName, wanted)) continue;
     std::optional<int> rank = rankOf(properties.deviceType);
     if (!rank && !wanted.empty()) rank = 3;
-    if (!rank || (best && *best <= *rank)) continue;
-    best = rank;
-    physical_ = device;
+    if (rank) choices.emplace_back(*rank, device);
   }
-  if (best) return {};
+  choices_ = static_cast<uint32_t>(choices.size());
+  std::ranges::stable_sort(choices, {}, [](const auto& choice) { return choice.first; });
+  if (options.number >= 1 && options.number <= choices_) {
+    physical_ = choices[options.number - 1].second;
+    return {};
+  }
+  if (!choices.empty())
+    return fail(ErrorCode::kUnavailableDevice, "Vulkan has {} of these devices, and no number {}.",
+                choices_, options.number);
   if (devices.empty())
     return fail(ErrorCode::kUnavailableDevice, "Vulkan knows no device on this machine.");
   if (!wanted.empty())

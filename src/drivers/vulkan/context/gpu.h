@@ -21,9 +21,12 @@ namespace hearth::vulkan {
 
 // Which physical device to open, and how.
 struct GpuOptions {
-  // Part of the device's name, in any case of letters. Empty: the first discrete GPU, else the
-  // first integrated or virtual one. An implementation on the CPU is opened only if this names it.
+  // Part of the device's name, in any case of letters. An implementation on the CPU is opened only
+  // if this names it.
   std::string wanted;
+  // Of the devices with such a name, from 1: discrete GPUs come first, then integrated and virtual
+  // ones, those of a kind in Vulkan's order.
+  uint32_t number = 1;
   // For tests: gets the messages of the validation layer, which is then loaded. Called on any
   // thread.
   std::function<void(const char*)> onValidationMessage;
@@ -62,13 +65,15 @@ Status checkResult(VkResult result, const char* call);
 class Gpu {
  public:
   // Errors: kUnavailableDevice, with a sentence that says what is missing, where there is no Vulkan
-  // or no device to open.
+  // or no device to open; the sentence also says so of a number that is too high.
   static Result<std::shared_ptr<Gpu>> open(const GpuOptions& options);
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
   const GpuFacts& facts() const { return facts_; }
+  // How many devices there were for GpuOptions::number.
+  uint32_t choices() const { return choices_; }
   VkDevice device() const { return device_; }
   uint32_t queueFamily() const { return queueFamily_; }
 
@@ -97,7 +102,7 @@ class Gpu {
  private:
   Gpu() = default;
   Status createInstance(const GpuOptions& options);
-  Status choosePhysicalDevice(const std::string& wanted);
+  Status choosePhysicalDevice(const GpuOptions& options);
   void readFacts();
   Status createDevice();
   Status noteLoss(Status status);
@@ -109,6 +114,7 @@ class Gpu {
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
   std::function<void(const char*)> onValidationMessage_;
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
+  uint32_t choices_ = 0;
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
   uint32_t queueFamily_ = 0;

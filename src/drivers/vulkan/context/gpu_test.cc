@@ -46,6 +46,18 @@ TEST_F(GpuTest, AnUnknownNameIsRefusedWithThoseThatExist) {
   EXPECT_NE(gpu.error().message().find(gpu_->facts().name), std::string::npos);
 }
 
+TEST_F(GpuTest, ANumberThatIsTooHighIsRefused) {
+  GpuOptions options = validatedOptions();
+  for (const uint32_t number : {uint32_t{0}, gpu_->choices() + 1}) {
+    options.number = number;
+    const auto gpu = Gpu::open(options);
+    ASSERT_FALSE(gpu) << number;
+    EXPECT_EQ(gpu.error().code(), ErrorCode::kUnavailableDevice);
+  }
+  options.number = gpu_->choices();
+  EXPECT_TRUE(Gpu::open(options));
+}
+
 TEST_F(GpuTest, EveryShaderBecomesAPipeline) {
   const auto pipelines = Pipelines::create(gpu_);
   ASSERT_TRUE(pipelines);
