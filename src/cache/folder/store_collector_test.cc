@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "cache/store/store_facts.h"
 #include "cache/testing/memory_store_test.h"
 
 namespace hearth::cache {
@@ -185,8 +186,11 @@ TEST_F(StoreCollectorTest, RemoveTakesOnePlanAndRemoveAllEverything) {
   ASSERT_TRUE(open()->remove(planKey(1)));
   EXPECT_FALSE(hasPlan(1) || hasSegment(1));
   EXPECT_TRUE(hasPlan(2) && hasSegment(2) && hasSegment(10));
+  const fs::path pipelines = root() / kPipelinesFile;
+  writeFile(pipelines, payload(1, 100));
   ASSERT_TRUE(open()->removeAll());
   EXPECT_EQ(open()->inventory()->bytesOnDisk, 0u);
+  EXPECT_FALSE(fs::exists(pipelines));
 }
 
 TEST_F(StoreCollectorTest, TheStandardLimitIsATenthOfTheFileSystem) {

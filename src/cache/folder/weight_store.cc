@@ -493,6 +493,7 @@ StoreStatus WeightStore::removeAll() {
   for (const StoreInventory::Other& file : inventory.temporaries)
     if (!file.isLocked) (void)removeFile(folder->temporary(), file.name);
   if (parts_->facts) HEARTH_TRY(parts_->facts->removeAll());
+  HEARTH_TRY(clearPlace(folder->root(), kPipelinesFile, folder->temporary()));
   if (IdentityTable* const table = identities()) table->forgetOlderThan(0);
   return {};
 }

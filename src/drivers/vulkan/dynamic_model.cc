@@ -200,10 +200,12 @@ hal::StartReport DynamicModel::startReport() const {
   hal::StartReport report;
   if (const std::optional<Member> first = members_.first()) report = (*first)->startReport();
   const std::optional<Error> refusal = members_.lastRefusal();
-  if (refusal)
+  if (refusal) {
+    report.state = hal::StartReport::State::kUncached;
     report.reason = refusal->toString();
-  else if (members_.size() == 0)
+  } else if (members_.size() == 0) {
     report.reason = "The shapes of the inputs are known only at run time.";
+  }
   report.shapes = std::max(report.shapes, static_cast<uint32_t>(members_.size()));
   return report;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/caught.h"
+#include "base/format.h"
 #include "drivers/vulkan/compilation_cache/model_cache.h"
 #include "drivers/vulkan/context/transfer.h"
 #include "drivers/vulkan/lowering/plan_builder.h"
@@ -182,14 +183,13 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::create(
   HEARTH_TRY(prepared->uploadConstants(constants.pieces()));
   HEARTH_TRY(prepared->compile());
   HEARTH_TRY(hal::checkPoolsWhole(model));
-  hal::StartReport& report = prepared->report_;
-  report.reason = "the GPU driver keeps nothing without a compilation cache";
-  report.packedBytes["constants"] = prepared->plan_.constantBytes;
+  prepared->reportStart(constants.madeBytes());
   if (cache.modelFiles.empty() && cache.dataFiles.empty()) return prepared;
   const Status saved = base::caught([&] {
     return saveModel(prepared->plan_, constants.pieces(), *prepared->open_.pipelines,
                      prepared->open_.gpu->facts(), cache);
   });
+  hal::StartReport& report = prepared->report_;
   if (saved) {
     report.state = hal::StartReport::State::kCold;
     report.reason = "it was not in the compilation cache";
@@ -232,21 +232,37 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createMember(
   plan.forgetModel();
   std::shared_ptr<VulkanPreparedModel> prepared(
       new VulkanPreparedModel(std::move(open), std::move(plan)));
+  const uint64_t made = bytes.madeBytes();
   HEARTH_ASSIGN(prepared->constants_, constants.find(prepared->open_.gpu, model, std::move(bytes)));
   HEARTH_TRY(prepared->compile());
   HEARTH_TRY(hal::checkPoolsWhole(*model));
-  prepared->report_.reason = "the GPU driver keeps nothing of models with unknown shapes";
-  prepared->report_.packedBytes["constants"] = prepared->plan_.constantBytes;
+  prepared->reportStart(made);
   return prepared;
 }
 
 Status VulkanPreparedModel::compile() {
   report_.activationBytes = plan_.arenaBytes;
+  for (const PipelineKey& key : pipelinesOf(plan_)) {
+    bool isRestored = false;
+    HEARTH_TRY(open_.pipelines->find(key, &isRestored));
+    ++pipelines_;
+    if (!isRestored) ++compiled_;
+  }
+  open_.pipelines->saveToStore();
   HEARTH_ASSIGN(std::unique_ptr<RunContext> context,
                 takeContext({std::vector<std::shared_ptr<DeviceTensor>>(plan_.inputs.size()),
                              std::vector<std::shared_ptr<DeviceTensor>>(plan_.outputs.size())}));
   giveContext(std::move(context));
   return {};
+}
+
+void VulkanPreparedModel::reportStart(uint64_t made) {
+  if (made != 0) report_.packedBytes["constants"] = made;
+  if (compiled_ == 0)
+    report_.state = hal::StartReport::State::kWarm;
+  else
+    report_.reason = base::formatText("the weight store has no machine code of {} of its {} shaders",
+                                      compiled_, pipelines_);
 }
 
 Status VulkanPreparedModel::uploadConstants(std::span<const std::span<const uint8_t>> constants) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -78,12 +80,16 @@ class VulkanPreparedModel final : public GpuModel,
   Status uploadConstants(std::span<const std::span<const uint8_t>> constants);
   // Compiles what is not compiled yet.
   Status compile();
+  // Says how the start went, without cache files; `made` are bytes of constants that were made.
+  void reportStart(uint64_t made);
   // Finds the arguments that are buffers, and marks them as absent in the request.
   Result<DeviceArguments> takeDeviceArguments(hal::Request* request) const;
 
   OpenGpu open_;
   Plan plan_;
   hal::StartReport report_;
+  size_t pipelines_ = 0;  // that it runs
+  size_t compiled_ = 0;   // of them, without machine code of an earlier process
   std::shared_ptr<Buffer> constants_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<RunContext>> idle_;

@@ -13,8 +13,10 @@
 #include "base/env.h"
 #include "base/format.h"
 #include "base/sha256.h"
-#include "cache/open_store.h"
+#include "cache/store/store_options.h"
 #include "drivers/vulkan/compilation_cache/model_cache.h"
+#include "drivers/vulkan/compilation_cache/process_store.h"
+#include "drivers/vulkan/compilation_cache/stored_pipelines.h"
 #include "drivers/vulkan/dynamic_model.h"
 #include "drivers/vulkan/gpu_model.h"
 #include "drivers/vulkan/lowering/plan_builder.h"
@@ -29,18 +31,15 @@
 namespace hearth::vulkan {
 namespace {
 
-// Null where the environment names no store.
-std::shared_ptr<cache::SegmentStore> openStoreOfEnvironment() {
-  const auto options = cache::StoreOptions::fromEnvironment();
-  return options ? cache::openSegmentStore(*options) : nullptr;
-}
-
 Result<OpenGpu> openGpu(const GpuOptions& options) {
   OpenGpu open;
   HEARTH_ASSIGN(open.gpu, Gpu::open(options));
-  HEARTH_ASSIGN(open.pipelines, Pipelines::create(open.gpu));
+  std::shared_ptr<StoredPipelines> stored;
+  if (auto store = cache::StoreOptions::fromEnvironment())
+    stored = StoredPipelines::create(open.gpu->facts(), *std::move(store), openProcessStore);
+  HEARTH_ASSIGN(open.pipelines, Pipelines::create(open.gpu, std::move(stored)));
   open.tensors = std::make_shared<DeviceTensors>();
-  open.answers = std::make_shared<KnownAnswers>(openStoreOfEnvironment);
+  open.answers = std::make_shared<KnownAnswers>(openProcessStore);
   return open;
 }
 
@@ -155,7 +154,11 @@ class VulkanDevice final : public hal::Device {
     return open.tensors->allocate(open.gpu, *bytes, description.dimensions);
   }
 
-  void flush() override { current().answers->flush(); }
+  void flush() override {
+    const OpenGpu open = current();
+    open.pipelines->flushStore();
+    open.answers->flush();
+  }
 
  private:
   // Says of operations of `supports` how this driver runs them. `numbers` are their places there,

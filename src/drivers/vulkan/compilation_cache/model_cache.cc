@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -44,16 +43,20 @@ Result<base::Sha256Digest> buildAndGpu(const GpuFacts& facts) {
   return hash.finish();
 }
 
+std::set<PipelineKey> pipelinesOf(const Plan& plan) {
+  std::set<PipelineKey> keys;
+  for (const Dispatch& dispatch : plan.dispatches)
+    keys.insert({dispatch.shader, dispatch.constant});
+  return keys;
+}
+
 Status saveModel(const Plan& plan, std::span<const std::span<const uint8_t>> constants,
                  Pipelines& pipelines, const GpuFacts& facts, const hal::Cache& cache) {
   const base::TraceSpan span("start", "save the compilation");
   HEARTH_TRY(checkFiles(cache));
   HEARTH_ASSIGN(const cache::CacheOwner owner, ownerOf(facts, cache.token));
-  std::set<PipelineKey> keys;
-  for (const Dispatch& dispatch : plan.dispatches)
-    keys.insert({dispatch.shader, dispatch.constant});
   std::vector<SavedPipeline> saved;
-  for (const PipelineKey& key : keys) saved.push_back(pipelines.save(key));
+  for (const PipelineKey& key : pipelinesOf(plan)) saved.push_back(pipelines.save(key));
   const std::vector<uint8_t> model = encodePlan(plan, saved);
   const std::span<const uint8_t> modelPieces[] = {model};
   return cache::saveKnownFiles(*cache::MappingManager::shared(), owner, cache.modelFiles[0].get(),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 
 #include "base/result.h"
@@ -29,6 +30,9 @@ struct SavedModel {
 // A digest of this build of the driver, the GPU, its driver and the driver's version: what is found
 // out or compiled for one is of no use to another. Error: kOpFailed without a build identifier.
 Result<base::Sha256Digest> buildAndGpu(const GpuFacts& facts);
+
+// The pipelines that a plan runs.
+std::set<PipelineKey> pipelinesOf(const Plan& plan);
 
 // Writes a plan whose pipelines are compiled to the cache files, and registers them with the
 // mapping manager for this build, this GPU and its driver. `constants` are ConstantBytes::pieces().

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// This driver as a caching driver. Mesa's implementation of Vulkan on the CPU keeps nothing in its
-// pipeline caches, so functions of the tests stand in for a GPU's driver that does.
+// This driver as a caching driver.
 #include "drivers/vulkan/compilation_cache/model_cache.h"
 
 #include <fcntl.h>
@@ -10,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -18,6 +18,7 @@
 #include "cache/compilation/cache_files.h"
 #include "cache/testing/store_test_util.h"
 #include "drivers/vulkan/prepared_model.h"
+#include "drivers/vulkan/testing/caching_driver.h"
 #include "drivers/vulkan/testing/validated_device.h"
 #include "hal/cts/model_builder.h"
 
@@ -26,60 +27,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the driver of the GPU has been given, and what it gives.
-struct FakeDriver {
-  PFN_vkCreatePipelineCache create = nullptr;  // the real ones
-  PFN_vkGetPipelineCacheData get = nullptr;
-  std::vector<std::vector<uint8_t>> given;  // initial data of the caches
-  std::vector<uint8_t> data;                // of every cache
-  bool refuses = false;
-};
-FakeDriver* fake = nullptr;
-
-constexpr auto kCreateCache = [](VkDevice device, const VkPipelineCacheCreateInfo* info,
-                                 const VkAllocationCallbacks* allocator, VkPipelineCache* cache) {
-  const auto* bytes = static_cast<const uint8_t*>(info->pInitialData);
-  if (info->initialDataSize != 0) {
-    fake->given.emplace_back(bytes, bytes + info->initialDataSize);
-    if (fake->refuses) return VK_ERROR_UNKNOWN;
-  }
-  VkPipelineCacheCreateInfo empty = *info;
-  empty.initialDataSize = 0;
-  empty.pInitialData = nullptr;
-  return fake->create(device, &empty, allocator, cache);
-};
-
-constexpr auto kGetData = [](VkDevice, VkPipelineCache, size_t* size, void* data) {
-  if (data != nullptr) std::memcpy(data, fake->data.data(), *size);
-  *size = fake->data.size();
-  return VK_SUCCESS;
-};
-
 class VulkanModelCacheTest : public testing::Test {
  protected:
   VulkanModelCacheTest() { ::setenv("XDG_STATE_HOME", (root() / "state").c_str(), 1); }
-  ~VulkanModelCacheTest() override {
-    fake = nullptr;
-    ::unsetenv("XDG_STATE_HOME");
-  }
+  ~VulkanModelCacheTest() override { ::unsetenv("XDG_STATE_HOME"); }
   void SetUp() override {
     auto gpu = Gpu::open(validatedOptions());
     if (!gpu && gpu.error().code() == ErrorCode::kUnavailableDevice)
       GTEST_SKIP() << gpu.error().toString();
     ASSERT_TRUE(gpu) << gpu.error().toString();
     gpu_ = *std::move(gpu);
-    VolkDeviceTable& functions = gpu_->functionsForTest();
-    fake = &driver_;
-    driver_.create = std::exchange(functions.vkCreatePipelineCache, kCreateCache);
-    functions.vkGetPipelineCacheData = kGetData;
-    VkPipelineCacheHeaderVersionOne head{};
-    head.headerSize = sizeof head;
-    head.headerVersion = VK_PIPELINE_CACHE_HEADER_VERSION_ONE;
-    head.vendorID = gpu_->facts().vendorId;
-    head.deviceID = gpu_->facts().deviceId;
-    std::ranges::copy(gpu_->facts().pipelineCacheUuid, head.pipelineCacheUUID);
-    driver_.data.resize(sizeof head + 1000, 0x5a);
-    std::memcpy(driver_.data.data(), &head, sizeof head);
+    driver_.emplace(gpu_);
   }
 
   const fs::path& root() const { return folder_.path(); }
@@ -124,17 +82,17 @@ class VulkanModelCacheTest : public testing::Test {
   }
   // Expects that nothing in the files is interpreted, least of all by the driver of the GPU.
   void expectMiss(const std::string& what) {
-    driver_.given.clear();
+    driver_->given.clear();
     const uint64_t trusted = cache::trustedCacheBytes();
     EXPECT_FALSE(restore()) << what;
     EXPECT_EQ(cache::trustedCacheBytes(), trusted) << what;
-    EXPECT_TRUE(driver_.given.empty()) << what;
+    EXPECT_TRUE(driver_->given.empty()) << what;
   }
 
   static constexpr uint32_t kSide = 5;
   cache::TempFolder folder_{cache::TempFolder::Place::kMemory};
   std::shared_ptr<Gpu> gpu_;
-  FakeDriver driver_;
+  std::optional<CachingDriver> driver_;
 };
 
 TEST_F(VulkanModelCacheTest, AWarmStartGivesTheSavedMachineCodeToVulkan) {
@@ -142,11 +100,11 @@ TEST_F(VulkanModelCacheTest, AWarmStartGivesTheSavedMachineCodeToVulkan) {
   ASSERT_TRUE(saved) << saved.error().toString();
   EXPECT_EQ((*saved)->startReport().cacheProblem, "");
   EXPECT_EQ((*saved)->startReport().state, hal::StartReport::State::kCold);
-  EXPECT_TRUE(driver_.given.empty());
+  EXPECT_TRUE(driver_->given.empty());
   const auto restored = restore();
   ASSERT_TRUE(restored) << restored.error().toString();
-  ASSERT_EQ(driver_.given.size(), 1u);
-  EXPECT_EQ(driver_.given[0], driver_.data);
+  ASSERT_EQ(driver_->given.size(), 1u);
+  EXPECT_EQ(driver_->given[0], driver_->data);
   const hal::StartReport report = (*restored)->startReport();
   EXPECT_EQ(report.state, hal::StartReport::State::kWarm);
   EXPECT_TRUE(report.packedBytes.empty());
@@ -196,7 +154,7 @@ TEST_F(VulkanModelCacheTest, FilesOfAnotherGpuOrDriverAreNotKnown) {
 
 TEST_F(VulkanModelCacheTest, DataOfAnotherDeviceIsNotGivenToVulkan) {
   const PipelineKey key{"unary.f32", 0};
-  std::vector<uint8_t> data = driver_.data;
+  std::vector<uint8_t> data = driver_->data;
   for (const size_t size : {size_t{0}, size_t{31}}) {
     const OpenGpu open = fresh();
     EXPECT_TRUE(
@@ -206,17 +164,17 @@ TEST_F(VulkanModelCacheTest, DataOfAnotherDeviceIsNotGivenToVulkan) {
     const OpenGpu open = fresh();
     data[at] ^= 1;
     EXPECT_TRUE(open.pipelines->restore({key, data}));
-    EXPECT_TRUE(driver_.given.empty()) << at;
+    EXPECT_TRUE(driver_->given.empty()) << at;
     data[at] ^= 1;
   }
 }
 
 TEST_F(VulkanModelCacheTest, PipelinesThatVulkanRefusesAreCompiled) {
   ASSERT_TRUE(save());
-  driver_.refuses = true;
+  driver_->refuses = true;
   const auto restored = restore();
   ASSERT_TRUE(restored) << restored.error().toString();
-  EXPECT_EQ(driver_.given.size(), 1u);
+  EXPECT_EQ(driver_->given.size(), 1u);
   EXPECT_EQ(outputOf(**restored)[0], outputOf(**save())[0]);
 }
 

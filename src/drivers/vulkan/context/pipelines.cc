@@ -24,10 +24,16 @@ bool isOfDevice(std::span<const uint8_t> saved, const GpuFacts& facts) {
          std::ranges::equal(head.pipelineCacheUUID, facts.pipelineCacheUuid);
 }
 
+// Whether there is more than a head.
+bool hasMachineCode(std::span<const uint8_t> data) {
+  return data.size() > sizeof(VkPipelineCacheHeaderVersionOne);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Pipelines>> Pipelines::create(std::shared_ptr<Gpu> gpu) {
-  std::unique_ptr<Pipelines> pipelines(new Pipelines(std::move(gpu)));
+Result<std::unique_ptr<Pipelines>> Pipelines::create(std::shared_ptr<Gpu> gpu,
+                                                     std::shared_ptr<PipelineStore> store) {
+  std::unique_ptr<Pipelines> pipelines(new Pipelines(std::move(gpu), std::move(store)));
   HEARTH_TRY(pipelines->createLayouts());
   return pipelines;
 }
@@ -53,11 +59,27 @@ Status Pipelines::createLayouts() {
                      "vkCreatePipelineLayout");
 }
 
-Result<VkPipeline> Pipelines::find(const PipelineKey& key) {
+Result<VkPipeline> Pipelines::find(const PipelineKey& key, bool* isRestored) {
   const std::lock_guard lock(mutex_);
-  if (const auto it = pipelines_.find(key); it != pipelines_.end()) return it->second.pipeline;
-  HEARTH_ASSIGN(Compiled compiled, compile(key, {}));
-  return pipelines_.emplace(key, std::move(compiled)).first->second.pipeline;
+  auto it = pipelines_.find(key);
+  if (it == pipelines_.end()) {
+    const bool hasStore = store_ != nullptr;
+    HEARTH_ASSIGN(Compiled compiled,
+                  compile(key, hasStore ? store_->find(key) : std::vector<uint8_t>()));
+    if (hasStore && !compiled.isRestored && hasMachineCode(compiled.data))
+      store_->keep({key, compiled.data});
+    it = pipelines_.emplace(key, std::move(compiled)).first;
+  }
+  if (isRestored != nullptr) *isRestored = it->second.isRestored;
+  return it->second.pipeline;
+}
+
+void Pipelines::saveToStore() {
+  if (store_ != nullptr) store_->save();
+}
+
+void Pipelines::flushStore() {
+  if (store_ != nullptr) store_->flush();
 }
 
 Status Pipelines::restore(const SavedPipeline& saved) {
@@ -97,7 +119,7 @@ Result<Pipelines::Compiled> Pipelines::compile(const PipelineKey& key,
   info.stage.pSpecializationInfo = &constants;
   info.layout = layout_;
   Compiled compiled;
-  const VkPipelineCache cache = createCache(saved);
+  const VkPipelineCache cache = createCache(saved, &compiled.isRestored);
   const VkResult result =
       vk.vkCreateComputePipelines(gpu_->device(), cache, 1, &info, nullptr, &compiled.pipeline);
   if (result == VK_SUCCESS) compiled.data = dataOf(cache);
@@ -107,15 +129,17 @@ Result<Pipelines::Compiled> Pipelines::compile(const PipelineKey& key,
   return compiled;
 }
 
-VkPipelineCache Pipelines::createCache(std::span<const uint8_t> saved) {
+VkPipelineCache Pipelines::createCache(std::span<const uint8_t> saved, bool* isTaken) {
   const VolkDeviceTable& vk = gpu_->functions();
   VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   VkPipelineCache cache = VK_NULL_HANDLE;
   if (isOfDevice(saved, gpu_->facts())) {
     info.initialDataSize = saved.size();
     info.pInitialData = saved.data();
-    if (vk.vkCreatePipelineCache(gpu_->device(), &info, nullptr, &cache) == VK_SUCCESS)
+    if (vk.vkCreatePipelineCache(gpu_->device(), &info, nullptr, &cache) == VK_SUCCESS) {
+      *isTaken = hasMachineCode(saved);
       return cache;
+    }
     info.initialDataSize = 0;
     info.pInitialData = nullptr;
   }

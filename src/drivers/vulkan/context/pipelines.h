@@ -38,18 +38,36 @@ struct SavedPipeline {
   std::vector<uint8_t> data;
 };
 
+// Where pipelines lie from process to process. Thread-safe.
+class PipelineStore {
+ public:
+  virtual ~PipelineStore() = default;
+  // SavedPipeline::data as an earlier process gave it to keep(), for the same device; empty where
+  // there is none. Nobody has changed it.
+  virtual std::vector<uint8_t> find(const PipelineKey& key) = 0;
+  virtual void keep(const SavedPipeline& pipeline) = 0;
+  // Brings what was given to keep() to later processes, in the background.
+  virtual void save() = 0;
+  // Returns when that is done.
+  virtual void flush() = 0;
+};
+
 // The compiled pipelines of one device. Models that use the same shader share its pipeline.
 // Thread-safe.
 class Pipelines {
  public:
-  static Result<std::unique_ptr<Pipelines>> create(std::shared_ptr<Gpu> gpu);
+  // `store`: of this device; null: nothing is kept.
+  static Result<std::unique_ptr<Pipelines>> create(std::shared_ptr<Gpu> gpu,
+                                                   std::shared_ptr<PipelineStore> store = nullptr);
   ~Pipelines();
   Pipelines(const Pipelines&) = delete;
   Pipelines& operator=(const Pipelines&) = delete;
 
-  // The pipeline of this key; compiles it at its first use. Lives as long as this object. Errors:
-  // kUnsupported for a shader that is not embedded; those of the calls that compile.
-  Result<VkPipeline> find(const PipelineKey& key);
+  // The pipeline of this key; at its first use made of what the store has, or compiled.
+  // `isRestored`, unless it is null, says whether Vulkan got the machine code of an earlier process
+  // for it. Lives as long as this object. Errors: kUnsupported for a shader that is not embedded;
+  // those of the calls that compile.
+  Result<VkPipeline> find(const PipelineKey& key, bool* isRestored = nullptr);
 
   // The same of a pipeline that an earlier process compiled for this device. The caller has checked
   // that the data is what save() returned there. If Vulkan refuses it, it is compiled.
@@ -58,21 +76,29 @@ class Pipelines {
   // The pipeline for later processes; without data where Vulkan gave none. It must be compiled.
   SavedPipeline save(const PipelineKey& key);
 
+  // Lets the store save what was compiled; flushStore() waits for it.
+  void saveToStore();
+  void flushStore();
+
   VkPipelineLayout layout() const { return layout_; }
   VkDescriptorSetLayout setLayout() const { return setLayout_; }
 
  private:
-  explicit Pipelines(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+  Pipelines(std::shared_ptr<Gpu> gpu, std::shared_ptr<PipelineStore> store)
+      : gpu_(std::move(gpu)), store_(std::move(store)) {}
   struct Compiled {
     VkPipeline pipeline = VK_NULL_HANDLE;
     std::vector<uint8_t> data;  // SavedPipeline::data
+    bool isRestored = false;    // made of data that Vulkan has taken
   };
   Status createLayouts();
   Result<Compiled> compile(const PipelineKey& key, std::span<const uint8_t> saved);
-  VkPipelineCache createCache(std::span<const uint8_t> saved);
+  // With the data, unless they are of another device or Vulkan refuses them.
+  VkPipelineCache createCache(std::span<const uint8_t> saved, bool* isTaken);
   std::vector<uint8_t> dataOf(VkPipelineCache cache);
 
   std::shared_ptr<Gpu> gpu_;
+  const std::shared_ptr<PipelineStore> store_;
   VkDescriptorSetLayout setLayout_ = VK_NULL_HANDLE;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   base::Mutex mutex_;

@@ -29,4 +29,10 @@ Result<ConstantBytes> ConstantBytes::of(const Plan& plan, uint64_t alignment) {
   return constants;
 }
 
+uint64_t ConstantBytes::madeBytes() const {
+  uint64_t bytes = 0;
+  for (const std::vector<uint8_t>& made : made_) bytes += made.size();
+  return bytes;
+}
+
 }  // namespace hearth::vulkan

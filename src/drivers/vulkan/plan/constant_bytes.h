@@ -21,6 +21,9 @@ class ConstantBytes {
   // the model are.
   std::span<const std::span<const uint8_t>> pieces() const { return pieces_; }
 
+  // How many of the bytes are not the model's own.
+  uint64_t madeBytes() const;
+
  private:
   std::vector<std::vector<uint8_t>> made_;
   std::vector<uint8_t> gap_;
