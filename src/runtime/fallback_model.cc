@@ -105,15 +105,14 @@ class FallbackModel final : public hal::PreparedModel,
   bool isFirstTried() const { return rest_.isOver(); }
   void noteSuccess() { rest_.noteSuccess(); }
 
-  // After a failure.
-  Result<std::unique_ptr<hal::Execution>> createSecond(hal::Request request, const Error& reason) {
+  // Before it is computed again.
+  void noteFailure(const Error& reason) {
     const int64_t pause = rest_.noteFailure(reason);
     if (pause == 0)
       base::logWarn("An execution is computed again on {}. {}", device_->name(), reason.toString());
     else
       base::logWarn("Executions are computed on {} for the next {} ms. {}", device_->name(), pause,
                     reason.toString());
-    return createSecond(std::move(request));
   }
 
   Result<std::unique_ptr<hal::Execution>> createSecond(hal::Request request) {
@@ -143,20 +142,27 @@ class FallbackExecution final : public hal::Execution {
       : model_(std::move(model)), first_(std::move(first)), request_(std::move(request)) {}
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
-    if (!model_->isFirstTried())
-      if (auto second = model_->createSecond(request_)) return (*second)->compute(deadline);
+    if (!model_->isFirstTried() && makeSecond()) return second_->compute(deadline);
     hal::ExecutionResult result = first_->compute(deadline);
     if (result.status) model_->noteSuccess();
     if (result.status || !model_->isWorthAnotherDevice(result.status.error())) return result;
-    auto second = model_->createSecond(request_, result.status.error());
+    model_->noteFailure(result.status.error());
     // The first failure says more about the model than the failure of the fallback.
-    if (!second) return result;
-    return (*second)->compute(deadline);
+    if (!makeSecond()) return result;
+    return second_->compute(deadline);
   }
 
  private:
+  bool makeSecond() {
+    if (second_ != nullptr) return true;
+    if (auto made = model_->createSecond(request_)) second_ = *std::move(made);
+    return second_ != nullptr;
+  }
+
   std::shared_ptr<FallbackModel> model_;
   std::unique_ptr<hal::Execution> first_;
+  // Of the other device, kept from the first failure on: making one takes longer than many runs.
+  std::unique_ptr<hal::Execution> second_;
   hal::Request request_;
 };
 
@@ -169,7 +175,8 @@ Result<std::unique_ptr<hal::Execution>> FallbackModel::createExecution(hal::Requ
     return std::make_unique<FallbackExecution>(shared_from_this(), std::move(*first),
                                                std::move(request));
   if (!isWorthAnotherDevice(first.error())) return std::unexpected(std::move(first.error()));
-  auto second = createSecond(std::move(request), first.error());
+  noteFailure(first.error());
+  auto second = createSecond(std::move(request));
   if (!second) return std::unexpected(std::move(first.error()));
   return second;
 }
