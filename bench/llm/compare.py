@@ -68,6 +68,7 @@ def hearthOnce(arguments, model, prompt, store):
     # What is neither in the preparation nor in the answer is starting and ending the process.
     answer = figures["first_token_ms"] / 1000
     rest = max(figures["tokens"] - 1, 0) / (figures["tokens_per_second"] or float("inf"))
+    rest += (figures["ready_later_ms"] or 0) / 1000
     starting = max(whole - figures["ready_ms"] / 1000 - answer - rest, 0)
     return {"ready_s": figures["ready_ms"] / 1000,
             "first_token_s": starting + figures["ready_ms"] / 1000 + answer,

@@ -33,7 +33,7 @@ def main():
     arguments = parser.parse_args()
     litert_lm.set_min_log_severity(litert_lm.LogSeverity.ERROR)
 
-    begin = time.monotonic()
+    begin, processorBegin = time.monotonic(), time.process_time()
     engine = litert_lm.Engine(arguments.model,
                               backend=litert_lm.Backend.CPU(thread_count=arguments.threads),
                               max_num_tokens=arguments.context, cache_dir=arguments.cache,
@@ -47,9 +47,10 @@ def main():
     for response in session.run_decode_async():
         first = first or time.monotonic()
         text += response.texts[0]
+    processor = time.process_time() - processorBegin
     info = session.get_benchmark_info()
     peak, anonymous = memory()
-    print(json.dumps({"ready_s": ready - begin, "first_token_s": first - begin,
+    print(json.dumps({"ready_s": ready - begin, "first_token_s": first - begin, "processor_s": processor,
                       "prefill": info.last_prefill_tokens_per_second,
                       "decode": info.last_decode_tokens_per_second,
                       "prompt_tokens": info.last_prefill_token_count,

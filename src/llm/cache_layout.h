@@ -28,6 +28,9 @@ class CacheLayout {
   // The names, types and shapes of the caches, and the form of a block.
   const base::Sha256Digest& digest() const { return digest_; }
 
+  // For how many tokens the caches have room.
+  size_t capacity() const { return capacity_; }
+
   // The bytes of a block for the tokens from `begin` up to `end`, which are at most the capacity.
   size_t bytes(size_t begin, size_t end) const;
 

@@ -103,14 +103,19 @@ Result<ModelIdentity> ModelIdentity::of(const std::string& path) {
   return ModelIdentity(path, std::move(file), std::move(content));
 }
 
-Result<base::Sha256Digest> ModelIdentity::digest(const cache::PrefixStore& store) const {
-  HEARTH_ASSIGN(const base::Sha256Digest content, store.contentHash(content_));
+Status ModelIdentity::check() const {
   struct stat now;
   struct stat then;
   if (::stat(path_.c_str(), &now) != 0 || ::fstat(file_.get(), &then) != 0)
     return std::unexpected(base::errnoError(errno, base::formatText("stat of {}", path_)));
   if (now.st_dev != then.st_dev || now.st_ino != then.st_ino || !content_.isUnchanged())
     return fail(ErrorCode::kBadState, "The file {} changed while the model was loaded.", path_);
+  return {};
+}
+
+Result<base::Sha256Digest> ModelIdentity::digest(const cache::PrefixStore& store) const {
+  HEARTH_ASSIGN(const base::Sha256Digest content, store.contentHash(content_));
+  HEARTH_TRY(check());
   base::Sha256 hash;
   hash.update(content);
   std::set<std::string> modules;

@@ -19,9 +19,11 @@ class ModelIdentity {
   static Result<ModelIdentity> of(const std::string& path);
 
   // A digest of the file's content, which `store` remembers, and of the build of libhearth and the
-  // processor that compute. To be called when the model is loaded. Errors: kBadState when the file
-  // has changed since of(), kIo.
+  // processor that compute. To be called when the model is loaded, or with check() then. Errors:
+  // kBadState when the file has changed since of(), kIo.
   Result<base::Sha256Digest> digest(const cache::PrefixStore& store) const;
+  // Whether the file is still the one that of() found. Errors as of digest().
+  Status check() const;
 
  private:
   ModelIdentity(std::string path, base::Descriptor file, cache::ContentSource content)

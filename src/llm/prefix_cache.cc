@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -15,7 +16,17 @@ namespace {
 // Changes with the form of the data, and with what the front gives a model besides tokens: masks,
 // positions, embeddings and options of compilation. Its build is in no key.
 constexpr std::string_view kPrefixKind = "hearth prefix 1";
+// The same for scores, whose key does not tell how a text is divided: it changes with
+// planPrefill(), too.
+constexpr std::string_view kScoresKind = "hearth scores 1";
 constexpr size_t kMostThreads = 4;
+
+// What a block of scores begins with; the scores follow, and then the last token's part of the
+// caches.
+struct ScoresHead {
+  uint64_t capacity;
+  uint64_t count;
+};
 
 }  // namespace
 
@@ -85,6 +96,55 @@ cache::StoreStatus PrefixCache::save(const CacheLayout& layout,
                              std::move(data)));
   }
   return {};
+}
+
+cache::PrefixKey PrefixCache::scoresKey(std::span<const int32_t> tokens) const {
+  base::Sha256 hash;
+  hash.update(kScoresKind.data(), kScoresKind.size());
+  hash.update(kPrefixKind.data(), kPrefixKind.size());
+  hash.update(model_);
+  hash.update(tokens.data(), tokens.size_bytes());
+  return {hash.finish()};
+}
+
+std::optional<StoredScores> PrefixCache::scores(std::span<const int32_t> tokens) const {
+  auto found = store_->read(scoresKey(tokens));
+  if (!found) return std::nullopt;
+  const std::span<const uint8_t> block(found->block.data(), found->block.size());
+  const auto described = cache::parsePrefixHead(block.last(cache::kPrefixHeadBytes));
+  const auto data = block.first(block.size() - cache::kPrefixHeadBytes);
+  ScoresHead head;
+  if (!described || data.size() < sizeof head) return std::nullopt;
+  std::memcpy(&head, data.data(), sizeof head);
+  const auto rest = data.subspan(sizeof head);
+  if (head.count == 0 || head.count > rest.size() / sizeof(float) || head.capacity < tokens.size())
+    return std::nullopt;
+  StoredScores stored;
+  stored.scores = {reinterpret_cast<const float*>(rest.data()), head.count};
+  stored.caches = rest.subspan(stored.scores.size_bytes());
+  stored.capacity = head.capacity;
+  stored.predecessor = described->predecessor;
+  stored.block = std::move(found->block);
+  return stored;
+}
+
+cache::StoreStatus PrefixCache::saveScores(const CacheLayout& layout,
+                                           std::span<const int32_t> tokens,
+                                           const cache::PrefixKey& predecessor,
+                                           std::span<const float> scores) const {
+  const size_t last = tokens.size() - 1;
+  const ScoresHead head{layout.capacity(), scores.size()};
+  const size_t begin = sizeof head + scores.size_bytes();
+  std::vector<uint8_t> data(begin + layout.bytes(last, last + 1));
+  std::memcpy(data.data(), &head, sizeof head);
+  std::memcpy(data.data() + sizeof head, scores.data(), scores.size_bytes());
+  layout.save(last, last + 1, std::span(data).subspan(begin));
+  return store_->write({.key = scoresKey(tokens),
+                        .predecessor = predecessor,
+                        .position = static_cast<uint32_t>(last),
+                        .tokens = 1,
+                        .model = name_},
+                       std::move(data));
 }
 
 }  // namespace hearth::llm

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "cache/prefix/prefix_store.h"
 #include "llm/cache_layout.h"
 #include "llm/prefill_plan.h"
+#include "memory/mapping.h"
 
 namespace hearth::llm {
 
@@ -25,6 +27,16 @@ struct PrefixPart {
   size_t end = 0;
   cache::PrefixKey key;
   cache::PrefixKey predecessor;
+};
+
+// What is kept of the last token of a text that is a marked beginning as a whole. Lies in a block
+// of the store.
+struct StoredScores {
+  memory::Mapping block;
+  std::span<const float> scores;    // of each token as the next one
+  std::span<const uint8_t> caches;  // the last token's keys and values, as of CacheLayout::save()
+  size_t capacity = 0;              // for how many tokens the caches have room
+  cache::PrefixKey predecessor;     // the last part of what stands before the last token
 };
 
 // What one model, as this build and this processor compute it, has in the store. Immutable;
@@ -48,7 +60,20 @@ class PrefixCache {
   // Keeps parts that the caches hold. Errors: those of PrefixStore::write().
   cache::StoreStatus save(const CacheLayout& layout, std::span<const PrefixPart> parts) const;
 
+  // What follows a text, whose last token was decoded behind the parts before it. Known without the
+  // model, so the key says nothing of the caches and of how the text was divided: `predecessor`
+  // does. Nothing where it is not kept.
+  std::optional<StoredScores> scores(std::span<const int32_t> tokens) const;
+
+  // Keeps it. `predecessor` is the last part before the last token, whose keys and values the
+  // caches hold. Errors: those of PrefixStore::write().
+  cache::StoreStatus saveScores(const CacheLayout& layout, std::span<const int32_t> tokens,
+                                const cache::PrefixKey& predecessor,
+                                std::span<const float> scores) const;
+
  private:
+  cache::PrefixKey scoresKey(std::span<const int32_t> tokens) const;
+
   std::shared_ptr<const cache::PrefixStore> store_;
   base::Sha256Digest model_;
   std::string name_;

@@ -18,8 +18,13 @@ namespace hearth::llm {
 cache::StoreResult<std::shared_ptr<cache::PrefixStore>> openPrefixStore(
     const CompileOptions& options);
 
+// Whether models with these options run on hearth-cpu, of whose results alone prefixes are kept,
+// before any is compiled: the options ask for no other device, and there is none.
+bool isForCpuAlone(const CompileOptions& options);
+
 // What the model with this file and identity has in that store. To be called when the model is
-// loaded. Errors: kIo where the store cannot be opened, and those of ModelIdentity::digest().
+// loaded, or with ModelIdentity::check() then. Errors: kIo where the store cannot be opened, and
+// those of ModelIdentity::digest().
 Result<std::shared_ptr<const PrefixCache>> openPrefixes(const CompileOptions& options,
                                                         const ModelIdentity& identity,
                                                         const std::string& path);

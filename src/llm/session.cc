@@ -242,7 +242,8 @@ Result<std::unique_ptr<Session>> Session::create(Model model, const SessionOptio
   return create(std::move(compiled), options.context);
 }
 
-Result<std::unique_ptr<Session>> Session::fork() const {
+Result<std::unique_ptr<Session>> Session::fork() {
+  HEARTH_TRY(settle({}));
   HEARTH_ASSIGN(std::unique_ptr<Session> session, create(model_, context_));
   session->lengths_ = lengths_;
   size_t mapped = 0;
@@ -278,6 +279,7 @@ Status Session::prepare(size_t context) {
   if (!signatures_.contains(1) || !signatures_[1]->hasLogits())
     return fail(ErrorCode::kUnsupported,
                 "The signature decode does not take one token and give the scores of the next.");
+  vocabularySize_ = signatures_[1]->vocabularySize();
   context_ = kMaxContext;
   for (auto& [length, signature] : signatures_) {
     HEARTH_TRY(signature->finish(memory_));
@@ -295,6 +297,31 @@ Status Session::prepare(size_t context) {
   return {};
 }
 
+Status Session::makeReady() {
+  if (model_ != nullptr) return {};
+  HEARTH_ASSIGN(model_, compile_());
+  const size_t context = context_;
+  const size_t vocabularySize = vocabularySize_;
+  Status prepared = returned([&] { return prepare(context); });
+  if (prepared && (vocabularySize_ != vocabularySize || context_ != context))
+    prepared =
+        fail(ErrorCode::kBadState,
+             "The store has scores of {} tokens and a context of {}; the model has {} and {}.",
+             vocabularySize, context, vocabularySize_, context_);
+  if (!prepared) {
+    signatures_.clear();
+    lengths_.clear();
+    model_ = nullptr;
+    context_ = context;
+    vocabularySize_ = vocabularySize;
+    return prepared;
+  }
+  // Without them, what follows is computed.
+  if (Status used = usePrefixes(std::exchange(prefixes_, nullptr)); !used)
+    base::logInfo("No stored prefix is used. {}", used.error().toString());
+  return {};
+}
+
 Status Session::StepMemory::grow(memory::Mapping* mapping, size_t bytes) {
   if (bytes <= mapping->size()) return {};
   HEARTH_ASSIGN(*mapping, memory::Mapping::anonymous(bytes));
@@ -302,11 +329,8 @@ Status Session::StepMemory::grow(memory::Mapping* mapping, size_t bytes) {
 }
 
 std::span<const float> Session::scores() const {
+  if (given_) return given_->stored.scores;
   return {reinterpret_cast<const float*>(memory_.logits.data()), vocabularySize()};
-}
-
-size_t Session::vocabularySize() const {
-  return signatures_.at(1)->vocabularySize();
 }
 
 StartReport Session::startReport() const {
@@ -334,6 +358,7 @@ Status Session::append(std::span<const int32_t> tokens) {
 Result<size_t> Session::replace(std::span<const int32_t> tokens) {
   const auto [own, other] = std::ranges::mismatch(tokens_, tokens);
   const auto common = static_cast<size_t>(own - tokens_.begin());
+  HEARTH_TRY(settleBeyond(common));
   const std::vector<int32_t> rest(own, tokens_.end());
   const bool hadLogits = hasLogits_;
   const size_t computed = computed_;
@@ -347,7 +372,7 @@ Result<size_t> Session::replace(std::span<const int32_t> tokens) {
     return std::unexpected(std::move(status.error()));
   }
   forgetMark(common);
-  return computed_;
+  return this->computed();
 }
 
 Status Session::rewind(size_t count) {
@@ -355,6 +380,7 @@ Status Session::rewind(size_t count) {
     return fail(ErrorCode::kBadData, "The text has {} tokens; {} of them cannot be kept.",
                 tokens_.size(), count);
   if (count == tokens_.size()) return {};
+  HEARTH_TRY(settleBeyond(count));
   tokens_.resize(count);
   computed_ = std::min(computed_, count);
   hasLogits_ = false;
@@ -363,12 +389,15 @@ Status Session::rewind(size_t count) {
 }
 
 void Session::forgetMark(size_t kept) {
+  if (kept < marked_) marked_ = 0;
   if (kept >= mark_) return;
   mark_ = 0;
   unkept_.clear();
+  unkeptScores_.clear();
 }
 
 Status Session::usePrefixes(std::shared_ptr<const PrefixCache> prefixes) {
+  HEARTH_TRY(makeReady());
   // Results of other devices may depend on what is not in the keys.
   for (const auto* const compilations : {&model_->signatures(), &model_->embedders()})
     for (const Compilation& compilation : *compilations)
@@ -384,15 +413,21 @@ Status Session::markPrefix(size_t count) {
   if (count > tokens_.size())
     return fail(ErrorCode::kBadData, "The text has {} tokens; {} of them cannot be marked.",
                 tokens_.size(), count);
-  if (count != mark_) unkept_.clear();
+  if (count != mark_) {
+    unkept_.clear();
+    unkeptScores_.clear();
+  }
   mark_ = count;
   return {};
 }
 
 cache::StoreStatus Session::keepPrefix() {
-  if (unkept_.empty() || computed_ < unkept_.back().end) return {};
+  if (!unkept_.empty() && computed_ < unkept_.back().end) return {};
   const std::vector<PrefixPart> parts = std::exchange(unkept_, {});
-  return prefixes_->save(*layout_, parts);
+  const std::vector<float> scores = std::exchange(unkeptScores_, {});
+  if (!parts.empty()) HEARTH_TRY(prefixes_->save(*layout_, parts));
+  if (scores.empty()) return {};
+  return prefixes_->saveScores(*layout_, std::span(tokens_).first(marked_ + 1), markedKey_, scores);
 }
 
 void Session::takeStored(size_t end) {
@@ -410,6 +445,8 @@ void Session::takeStored(size_t end) {
   }
   if (found != 0) computed_ = parts[found - 1].end;
   counts_.stored += computed_;
+  marked_ = parts.empty() ? 0 : end;
+  if (!parts.empty()) markedKey_ = parts.back().key;
   parts.erase(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(found));
   unkept_ = std::move(parts);
 }
@@ -492,11 +529,14 @@ Status Session::computeMarked(size_t end, const StepLimits& limits) {
 }
 
 Status Session::computePrefix(const StepLimits& limits) {
+  HEARTH_TRY(settle(limits));
   return computeMarked(mark_, limits);
 }
 
 Result<bool> Session::advance(const StepLimits& limits) {
   if (tokens_.empty()) return fail(ErrorCode::kBadState, "The text is empty.");
+  if (hasLogits_ || takeScores()) return true;
+  HEARTH_TRY(settle(limits));
   const size_t last = tokens_.size() - 1;
   const size_t marked = std::min(mark_, last);
   if (computed_ == 0) takeStored(marked);
@@ -508,7 +548,8 @@ Result<bool> Session::advance(const StepLimits& limits) {
 
 Result<std::span<const float>> Session::logits(const StepLimits& limits) {
   if (tokens_.empty()) return fail(ErrorCode::kBadState, "The text is empty.");
-  if (!hasLogits_) {
+  if (!hasLogits_ && !takeScores()) {
+    HEARTH_TRY(settle(limits));
     // The last token is decoded, which gives the scores, even if it was computed before.
     const size_t last = tokens_.size() - 1;
     HEARTH_TRY(computeMarked(std::min(mark_, last), limits));
@@ -516,6 +557,7 @@ Result<std::span<const float>> Session::logits(const StepLimits& limits) {
     HEARTH_TRY(compute(last, 1, 1, limits));
     computed_ = tokens_.size();
     hasLogits_ = true;
+    noteScores();
   }
   return scores();
 }

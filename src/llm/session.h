@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,32 +45,43 @@ class Session {
   // Errors: kUnsupported for a model whose inputs are not known, and kOutOfMemory.
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const CompiledModel> model,
                                                  size_t context);
+  // A session with a text that is a marked beginning as a whole, and whose next token's scores are
+  // known: `stored` is what `prefixes` have of these tokens, and the text fits in the context.
+  // Until more than that is asked for the model is not there; then `compile` makes it, so all
+  // functions that compute have its errors and those of create(), too. A later call tries again.
+  using Compile = std::function<Result<std::shared_ptr<const CompiledModel>>()>;
+  static std::unique_ptr<Session> createStored(std::shared_ptr<const PrefixCache> prefixes,
+                                               StoredScores stored, std::vector<int32_t> tokens,
+                                               size_t context, Compile compile);
   // Compiles the signatures for this session alone. Errors: those of CompiledModel::create(), too.
   static Result<std::unique_ptr<Session>> create(Model model, const SessionOptions& options);
 
-  // Another session with the same text, computed as far as this one. Errors: those of create().
-  Result<std::unique_ptr<Session>> fork() const;
+  // Another session with the same text, computed as far as this one. Errors: those of create(), and
+  // of logits() where this one has scores of the store.
+  Result<std::unique_ptr<Session>> fork();
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   // The tokens of the text, computed or not.
   const std::vector<int32_t>& tokens() const { return tokens_; }
-  // How many of them are computed.
-  size_t computed() const { return computed_; }
+  // How many of them are computed, or need not be since the store has them.
+  size_t computed() const { return hasGiven() ? given_->tokens : computed_; }
   // The most tokens that it may have.
   size_t context() const { return context_; }
   // The number of different tokens.
-  size_t vocabularySize() const;
+  size_t vocabularySize() const { return vocabularySize_; }
 
   // Error: kResourceExhaustedPersistent when the text gets longer than the context; it stays as it
   // is then. kBadData for a number that is no token.
   Status append(std::span<const int32_t> tokens);
   // Makes the text what these tokens are. What it begins with already is not computed again.
-  // Returns how many tokens that is. Errors as of append().
+  // Returns how many tokens that is. Errors as of append(), and of logits() where scores came from
+  // the store.
   Result<size_t> replace(std::span<const int32_t> tokens);
 
-  // Drops all tokens but the first `count`. Error: kBadData when there are fewer.
+  // Drops all tokens but the first `count`. Errors: kBadData when there are fewer, and those of
+  // logits() where scores came from the store.
   Status rewind(size_t count);
 
   // Takes marked beginnings from `prefixes`, and keeps them there. The caller has made it for this
@@ -91,12 +103,16 @@ class Session {
   // only. The text has at least one token. Errors as of logits().
   Result<bool> advance(const StepLimits& limits = {});
   // Computes what is not computed yet, and returns the score of each token as the next one. Valid
-  // until the next call; the text has at least one token. Errors: those of an execution;
-  // kMissedDeadlineTransient when a limit ends the computation: another call goes on with it.
+  // until the next call; the text has at least one token. Where the whole text is marked and the
+  // store has its scores, nothing is computed until the text goes on. Errors: those of an
+  // execution; kMissedDeadlineTransient when a limit ends the computation: another call goes on
+  // with it.
   Result<std::span<const float>> logits(const StepLimits& limits = {});
 
   const Counts& counts() const { return counts_; }
-  // How the model was made ready: the report of `decode`.
+  // Makes the model where that has not been done yet. Errors: those of create().
+  Status makeReady();
+  // How the model was made ready: the report of `decode`. To be called when it is.
   StartReport startReport() const;
   std::string startReportJson() const;
 
@@ -111,6 +127,14 @@ class Session {
 
     // Makes one at least so large, with other memory where that is needed. Error: kOutOfMemory.
     static Status grow(memory::Mapping* mapping, size_t bytes);
+  };
+
+  // What the store has of a text that the session's begins with, in place of what the session would
+  // have computed of it.
+  struct Given {
+    StoredScores stored;
+    size_t tokens = 0;
+    bool isUsed = false;  // logits() has returned the scores, so that the rest is owed
   };
 
   explicit Session(std::shared_ptr<const CompiledModel> model);
@@ -128,8 +152,20 @@ class Session {
   std::span<const float> scores() const;
   void takeStored(size_t end);
   void forgetMark(size_t kept);
+  bool hasGiven() const { return given_ && given_->isUsed; }
+  // Whether the scores of the text are there now: those in the store.
+  bool takeScores();
+  // Computes or loads what a text that begins with `given_` would have computed for its scores, so
+  // that what follows is computed as it would be without them.
+  Status settle(const StepLimits& limits);
+  // Settles, or drops, what is given for more than the first `kept` tokens.
+  Status settleBeyond(size_t kept);
+  // Whether the scores are to be kept, too: those of a marked text that was computed from its
+  // start.
+  void noteScores();
 
-  std::shared_ptr<const CompiledModel> model_;
+  std::shared_ptr<const CompiledModel> model_;  // null until `compile_` is called
+  Compile compile_;
   CacheMemory caches_;
   StepMemory memory_;
   std::vector<int32_t> tokens_;
@@ -137,11 +173,16 @@ class Session {
   bool hasLogits_ = false;  // of the last token
   size_t context_ = 0;
   size_t capacity_ = 0;  // for how many tokens the caches have room; 0 where nothing says it
+  size_t vocabularySize_ = 0;
   Counts counts_;
-  std::shared_ptr<const PrefixCache> prefixes_;              // null = none
-  std::optional<CacheLayout> layout_;                        // where there are prefixes
-  size_t mark_ = 0;                                          // tokens of the marked beginning
-  std::vector<PrefixPart> unkept_;                           // its parts that the store lacks
+  std::shared_ptr<const PrefixCache> prefixes_;  // null = none
+  std::optional<CacheLayout> layout_;            // where there are prefixes
+  size_t mark_ = 0;                              // tokens of the marked beginning
+  std::vector<PrefixPart> unkept_;               // its parts that the store lacks
+  size_t marked_ = 0;                            // what was computed as its beginning,
+  cache::PrefixKey markedKey_;                   // and the last part of that
+  std::vector<float> unkeptScores_;              // of the token behind it; empty = none
+  std::optional<Given> given_;
   std::map<size_t, std::unique_ptr<Signature>> signatures_;  // by length; 1 is `decode`
   std::vector<size_t> lengths_;  // of the others, and of those that may be had
 };

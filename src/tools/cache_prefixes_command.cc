@@ -172,7 +172,7 @@ Outcome<void> warm(const LanguageOptions& options) {
   HEARTH_ASSIGN(const std::string text,
                 textOfArgument(options.system ? options.system : options.prefix));
   HEARTH_ASSIGN(const std::string chatTemplate, chatTemplateText(options));
-  HEARTH_ASSIGN(const auto session, LanguageSession::open(options, &watchdog));
+  HEARTH_ASSIGN(const auto session, LanguageSession::open(options, &watchdog, Readiness::kAtOnce));
   const auto special =
       options.hasSpecialTokens ? llm::SpecialTokens::kAreParsed : llm::SpecialTokens::kAreText;
   std::vector<int32_t> tokens;

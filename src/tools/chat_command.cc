@@ -174,7 +174,9 @@ Outcome<void> chatCommand(const LanguageOptions& options) {
   if (options.system) {
     HEARTH_ASSIGN(system, textOfArgument(options.system));
   }
-  HEARTH_ASSIGN(const auto session, LanguageSession::open(options, &watchdog));
+  // Who has not said anything yet does not wait for it then.
+  const auto readiness = options.prompt ? Readiness::kWhenNeeded : Readiness::kAtOnce;
+  HEARTH_ASSIGN(const auto session, LanguageSession::open(options, &watchdog, readiness));
   HEARTH_ASSIGN(llm::ChatPrompt prompt,
                 llm::ChatPrompt::create(session->metadata(), session->tokenizer(), chatTemplate));
   if (!options.tools.empty()) {

@@ -16,7 +16,8 @@ Outcome<void> completeCommand(const LanguageOptions& options) {
     HEARTH_ASSIGN(prefix, textOfArgument(options.prefix));
   }
   HEARTH_ASSIGN(const std::string prompt, textOfArgument(options.prompt));
-  HEARTH_ASSIGN(const auto session, LanguageSession::open(options, &watchdog));
+  HEARTH_ASSIGN(const auto session,
+                LanguageSession::open(options, &watchdog, Readiness::kWhenNeeded));
   const auto special =
       options.hasSpecialTokens ? llm::SpecialTokens::kAreParsed : llm::SpecialTokens::kAreText;
   HEARTH_ASSIGN(const std::vector<int32_t> tokens, session->promptTokens(prefix + prompt, special));

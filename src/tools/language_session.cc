@@ -82,15 +82,20 @@ nlohmann::ordered_json toJson(const std::vector<llm::ToolCall>& calls) {
 
 }  // namespace
 
-Outcome<LanguageSession*> LanguageSession::open(const LanguageOptions& options,
-                                                Watchdog* watchdog) {
+Outcome<LanguageSession*> LanguageSession::open(const LanguageOptions& options, Watchdog* watchdog,
+                                                Readiness readiness) {
   std::unique_ptr<LanguageSession> session(new LanguageSession(options, watchdog));
   HEARTH_TRY(session->prepare());
+  if (readiness == Readiness::kAtOnce) HEARTH_TRY(session->makeReady());
   return openSessions.get().emplace_back(std::move(session)).get();
 }
 
+double LanguageSession::elapsedMs() const {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_)
+      .count();
+}
+
 Outcome<void> LanguageSession::prepare() {
-  const auto begin = std::chrono::steady_clock::now();
   watchdog_.beginStage("making the model ready");
   if (options_.jsonSchema) {
     HEARTH_ASSIGN(const std::string json, textOfArgument(options_.jsonSchema));
@@ -106,16 +111,11 @@ Outcome<void> LanguageSession::prepare() {
   HEARTH_ASSIGN(generation_.stops, llm::StopRules::ofModel(file_.metadata, *file_.tokenizer));
   for (const std::string& stop : options_.stops) generation_.stops.texts.push_back(stop);
   generation_.maxTokens = options_.maxTokens;
-  size_t context = options_.context;
-  if (context == 0) context = file_.metadata.maxTokens;
+  context_ = options_.context;
+  if (context_ == 0) context_ = file_.metadata.maxTokens;
   if (options_.prefixStore != "off") {
     HEARTH_ASSIGN(identity_, llm::ModelIdentity::of(options_.model));
   }
-  // Of a marked beginning that the store has, nothing is computed.
-  const bool isMarked = options_.system || options_.prefix || options_.prefixStore == "all";
-  const auto prefills = identity_ && isMarked ? llm::Prefills::kWhenNeeded : llm::Prefills::kAtOnce;
-  HEARTH_ASSIGN(auto compiled, llm::CompiledModel::create(file_, compile_, prefills));
-  HEARTH_ASSIGN(session_, llm::Session::create(std::move(compiled), context));
   sampler_ = std::make_unique<llm::Sampler>(
       llm::samplerOptions(file_.metadata, {.temperature = options_.temperature,
                                            .topK = options_.topK,
@@ -125,10 +125,54 @@ Outcome<void> LanguageSession::prepare() {
                                            .presencePenalty = {},
                                            .frequencyPenalty = {},
                                            .seed = options_.seed}));
-  readyMs_ =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   watchdog_.beginStage("");
   return {};
+}
+
+Result<std::shared_ptr<const llm::CompiledModel>> LanguageSession::compile() {
+  // Of a marked beginning that the store has, nothing is computed.
+  const bool isMarked = options_.system || options_.prefix || options_.prefixStore == "all";
+  const auto prefills = identity_ && isMarked ? llm::Prefills::kWhenNeeded : llm::Prefills::kAtOnce;
+  watchdog_.beginStage("making the model ready");
+  auto compiled = llm::CompiledModel::create(file_, compile_, prefills);
+  watchdog_.beginStage("");
+  return compiled;
+}
+
+Outcome<void> LanguageSession::makeReady() {
+  HEARTH_ASSIGN(auto compiled, compile());
+  HEARTH_ASSIGN(session_, llm::Session::create(std::move(compiled), context_));
+  readyMs_ = elapsedMs();
+  return {};
+}
+
+Result<std::shared_ptr<const llm::CompiledModel>> LanguageSession::compileLater() {
+  const double begin = elapsedMs();
+  auto compiled = compile();
+  // What was shown is an answer of the file that the scores were found by.
+  if (compiled)
+    if (Status same = identity_->check(); !same) compiled = std::unexpected(same.error());
+  readyLaterMs_ += elapsedMs() - begin;
+  if (!compiled)
+    return std::unexpected(std::move(compiled.error())
+                               .addContext("while making the model ready after the first token, "
+                                           "which was stored"));
+  return compiled;
+}
+
+bool LanguageSession::beginStored(const std::vector<int32_t>& prompt) {
+  if (!identity_ || !llm::isForCpuAlone(compile_)) return false;
+  auto opened = llm::openPrefixes(compile_, *identity_, options_.model);
+  // Where that fails, mark() says why.
+  if (!opened) return false;
+  prefixes_ = *std::move(opened);
+  auto stored = prefixes_->scores(prompt);
+  if (!stored || (context_ != 0 && prompt.size() > context_)) return false;
+  isStoreTried_ = true;
+  session_ = llm::Session::createStored(prefixes_, *std::move(stored), prompt, context_,
+                                        [this] { return compileLater(); });
+  readyMs_ = elapsedMs();
+  return true;
 }
 
 CompileOptions compileOptions(const StoreFlags& store, uint32_t threads) {
@@ -142,8 +186,12 @@ CompileOptions compileOptions(const StoreFlags& store, uint32_t threads) {
 }
 
 Status LanguageSession::openPrefixes() {
-  HEARTH_ASSIGN(auto prefixes, llm::openPrefixes(compile_, *identity_, options_.model));
-  return session_->usePrefixes(std::move(prefixes));
+  if (prefixes_ == nullptr) {
+    HEARTH_ASSIGN(prefixes_, llm::openPrefixes(compile_, *identity_, options_.model));
+  } else {
+    HEARTH_TRY(identity_->check());
+  }
+  return session_->usePrefixes(prefixes_);
 }
 
 // The store is only opened by who uses it. The answer is the same without it.
@@ -173,8 +221,11 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
   if (prompt.empty())
     return std::unexpected(
         Failure(kExitFailure, "The prompt is empty: there is nothing to continue."));
+  if (options_.prefixStore == "all") marked = prompt.size();
+  const bool isWhole = marked == prompt.size();
+  if (session_ == nullptr && !(isWhole && beginStored(prompt))) HEARTH_TRY(makeReady());
   HEARTH_ASSIGN(answer.reusedTokens, session_->replace(prompt));
-  HEARTH_TRY(mark(options_.prefixStore == "all" ? prompt.size() : marked));
+  HEARTH_TRY(mark(marked));
   const llm::Session::Counts before = session_->counts();
   ShownAnswer shown(&answer, isShown);
   std::optional<llm::ToolCallReader> reader;
@@ -186,8 +237,12 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
       shown.add({.text = std::string(text), .calls = {}});
     return !isCancelled() && (!isShown || std::cout);
   };
-  HEARTH_ASSIGN(answer.result, llm::generate(session_.get(), *file_.tokenizer, sampler_.get(),
-                                             generationOptions(), take));
+  const double readyBefore = readyLaterMs_;
+  auto generated =
+      llm::generate(session_.get(), *file_.tokenizer, sampler_.get(), generationOptions(), take);
+  if (!generated && isShown && !answer.text.empty()) std::cout << '\n' << std::flush;
+  HEARTH_ASSIGN(answer.result, std::move(generated));
+  answer.readyLaterMs = readyLaterMs_ - readyBefore;
   if (reader) shown.add(reader->finish());
   if (isShown) std::cout << '\n' << std::flush;
   if (const auto kept = session_->keepPrefix(); !kept) prefixProblem_ = kept.error().message;
@@ -197,8 +252,9 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
     answer.prefillTokensPerSecond = 1000 * static_cast<double>(after.prefilled - before.prefilled) /
                                     (after.prefillMs - before.prefillMs);
   if (answer.result.tokens > 1)
-    answer.tokensPerSecond = 1000 * static_cast<double>(answer.result.tokens - 1) /
-                             (answer.result.totalMs - answer.result.firstTokenMs);
+    answer.tokensPerSecond =
+        1000 * static_cast<double>(answer.result.tokens - 1) /
+        (answer.result.totalMs - answer.result.firstTokenMs - answer.readyLaterMs);
   if (answer.result.ending == llm::Ending::kContext)
     std::cerr << base::formatText(
         "hearth: The answer ends early: the context of {} tokens is full.\n", session_->context());
@@ -240,6 +296,10 @@ void LanguageSession::showStats(const Answer& answer) const {
       readyMs_ / 1000, answer.promptTokens, answer.reusedTokens, answer.storedTokens,
       answer.result.firstTokenMs / 1000, answer.result.tokens, answer.tokensPerSecond,
       base::readPeakRssKib() >> 10, base::readAnonymousRssKib() >> 10);
+  if (answer.readyLaterMs > 0)
+    std::cerr << base::formatText(
+        "the first token was stored; the model was made ready after it, in {:.2f} s\n",
+        answer.readyLaterMs / 1000);
   if (!prefixProblem_.empty())
     std::cerr << base::formatText("no stored prefix is used: {}\n", prefixProblem_);
 }
@@ -258,6 +318,7 @@ nlohmann::ordered_json LanguageSession::toJson(const Answer& answer) const {
       {"context", session_->context()},
       {"ready_ms", readyMs_},
       {"first_token_ms", answer.result.firstTokenMs},
+      {"ready_later_ms", numberOrNull(answer.readyLaterMs)},
       {"prefill_tokens_per_second", numberOrNull(answer.prefillTokensPerSecond)},
       {"tokens_per_second", numberOrNull(answer.tokensPerSecond)},
       {"peak_rss_kib", base::readPeakRssKib()},

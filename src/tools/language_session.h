@@ -2,6 +2,7 @@
 // What `hearth complete` and `hearth chat` have in common: a language model that answers.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -30,12 +31,19 @@ CompileOptions compileOptions(const StoreFlags& store, uint32_t threads);
 // The template that the options name in place of the model's; empty = none.
 Outcome<std::string> chatTemplateText(const LanguageOptions& options);
 
+// When a model is made ready.
+enum class Readiness {
+  kAtOnce,
+  kWhenNeeded,  // of a prompt that is there already, the first token may be stored
+};
+
 class LanguageSession {
  public:
   // Reads the file and makes the model ready. `options` and `watchdog` must be there as long as the
   // session is used. It lives as long as the process: taking it apart takes a tenth of a short
   // command's time.
-  static Outcome<LanguageSession*> open(const LanguageOptions& options, Watchdog* watchdog);
+  static Outcome<LanguageSession*> open(const LanguageOptions& options, Watchdog* watchdog,
+                                        Readiness readiness);
 
   const llm::LlmMetadata& metadata() const { return file_.metadata; }
   const llm::Tokenizer& tokenizer() const { return *file_.tokenizer; }
@@ -53,9 +61,12 @@ class LanguageSession {
     size_t promptTokens = 0;
     size_t reusedTokens = 0;  // of the prompt, that were computed before
     size_t storedTokens = 0;  // and that an earlier process had computed
+    // What making the model ready took after the first token, which was stored; 0 = before it.
+    double readyLaterMs = 0;
     llm::GenerationResult result;
     double prefillTokensPerSecond = 0;  // 0 = not measured
-    double tokensPerSecond = 0;         // without the first; 0 = not measured
+    // Without the first and without making the model ready; 0 = not measured.
+    double tokensPerSecond = 0;
   };
 
   // Answers the prompt. Its first `marked` tokens are taken from the store of prefixes or kept
@@ -77,6 +88,13 @@ class LanguageSession {
   LanguageSession(const LanguageOptions& options, Watchdog* watchdog)
       : options_(options), watchdog_(*watchdog) {}
   Outcome<void> prepare();
+  // Compiles the model, and begins a session.
+  Outcome<void> makeReady();
+  Result<std::shared_ptr<const llm::CompiledModel>> compile();
+  Result<std::shared_ptr<const llm::CompiledModel>> compileLater();
+  // Begins a session with a prompt whose next token's scores are stored. Returns whether they are.
+  bool beginStored(const std::vector<int32_t>& prompt);
+  double elapsedMs() const;
   Status openPrefixes();
   Status mark(size_t count);
   llm::GenerationOptions generationOptions();
@@ -91,12 +109,16 @@ class LanguageSession {
   std::shared_ptr<const llm::JsonSchema> schema_;      // null = any text
   std::shared_ptr<const llm::TokenOrder> tokenOrder_;  // made for the first answer of a schema
   CompileOptions compile_;
-  std::optional<llm::ModelIdentity> identity_;  // absent when no prefixes are kept
+  std::optional<llm::ModelIdentity> identity_;        // absent when no prefixes are kept
+  std::shared_ptr<const llm::PrefixCache> prefixes_;  // null until they are opened
   bool isStoreTried_ = false;
   std::string prefixProblem_;  // why no prefix is found or kept
   std::unique_ptr<llm::Session> session_;
   std::unique_ptr<llm::Sampler> sampler_;
-  double readyMs_ = 0;
+  size_t context_ = 0;  // the most tokens of the session; 0 = as many as the model has room for
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  double readyMs_ = 0;       // until the model is ready, or its first token is found
+  double readyLaterMs_ = 0;  // what it took after that
 };
 
 }  // namespace hearth::tools

@@ -276,10 +276,41 @@ class LanguageModelTest(DataTest):
         self.assertGreater(stored, 150)
         whole = complete("60, 61,", "--prefix-store", "all")
         self.assertLessEqual(whole["stored_tokens"], stored)
-        self.assertEqual(complete("60, 61,", "--prefix-store", "all")["stored_tokens"],
-                         whole["prompt_tokens"] - 1)
+        again = complete("60, 61,", "--prefix-store", "all")
+        self.assertEqual((again["stored_tokens"], again["text"]), (whole["prompt_tokens"], whole["text"]))
         plain = self.answer("complete", self.model, "--prompt", prefix + "60, 61,", "--max-tokens", 4)
         self.assertEqual(plain["prompt_tokens"], first["prompt_tokens"])
+
+    def testAnEqualPromptHasItsFirstTokenWithoutTheModel(self):
+        store = ("--store", self.folder / "store")
+        words = ("complete", self.model, "--prompt", "1, 2, 3, 4, 5,")
+        keeping = (*words, "--prefix-store", "all", *store)
+        for sampler in ((), ("--temperature", 1, "--seed", 7, "--top-k", 20), ("--repetition-penalty", 1.3)):
+            alone = self.answer(*words, "--max-tokens", 6, "--store-mode", "off", *sampler)
+            first, second = (self.answer(*keeping, "--max-tokens", 6, *sampler) for _ in range(2))
+            self.assertEqual([first["text"], second["text"]], [alone["text"]] * 2)
+            self.assertEqual(second["stored_tokens"], second["prompt_tokens"])
+            self.assertGreater(second["ready_later_ms"], 0)
+            self.assertEqual(alone["ready_later_ms"], None)
+        # Where that is all of the answer, the model is not needed.
+        short = self.answer(*keeping, "--max-tokens", 1)
+        self.assertEqual((short["text"], short["ready_later_ms"]), (" ", None))
+        run = self.hearth(*keeping, "--max-tokens", 4, "--stats")
+        self.assertEqual((run.returncode, run.stdout), (0, " 6, \n"))
+        self.assertIn("the first token was stored", run.stderr)
+        # What a compilation would have reported before it.
+        run = self.hearth(*keeping, "--max-tokens", 4, env={**os.environ, "HEARTH_THREADS": "some"})
+        self.assertEqual((run.returncode, run.stdout), (1, " \n"))
+        self.assertIn("HEARTH_THREADS", run.stderr)
+        self.assertIn("after the first token", run.stderr)
+        self.assertIn("room for 8", self.refuse(1, *keeping, "--context", 8))
+        # What is not marked as a whole is not kept so.
+        self.json("cache", "prefixes", "rm", "--all", *store)
+        for _ in range(2):
+            marked = self.answer("complete", self.model, "--prefix", "1, 2, 3, 4,", "--prompt", " 5,", "--max-tokens", 2,
+                                 *store)
+        self.assertLess(marked["stored_tokens"], marked["prompt_tokens"])
+        self.assertEqual(marked["ready_later_ms"], None)
 
     def testFirstStartsAtOnceAreAllRight(self):
         words = [HEARTH, "complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--max-tokens", "8", "--threads", "1"]

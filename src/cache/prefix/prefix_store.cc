@@ -89,17 +89,19 @@ StoreResult<ObjectFile> PrefixStore::openBlock(const PrefixKey& key) const {
 }
 
 StoreResult<memory::Mapping> PrefixStore::mapBlock(const ObjectFile& file, const PrefixKey& key,
-                                                   size_t size) const {
+                                                   std::optional<size_t> size) const {
   const int fd = file.descriptor.get();
   HEARTH_ASSIGN(const SegmentInfo info,
                 readSegmentInfo(fd, file.generation.size, segmentKeyOf(key)));
-  if (info.payloadSize < kPrefixHeadBytes || info.payloadSize - kPrefixHeadBytes != size)
+  const uint64_t expected = size.value_or(0) + kPrefixHeadBytes;
+  if (info.payloadSize < expected || (size && info.payloadSize != expected))
     return storeFail(StoreReason::kCorrupt, "The stored prefix {} has {} bytes, not {}.", key.hex(),
-                     info.payloadSize, size + kPrefixHeadBytes);
+                     info.payloadSize, expected);
   return mapCheckedPayload(fd, info, identities_.get());
 }
 
-StoreResult<PrefixStore::Found> PrefixStore::read(const PrefixKey& key, size_t size) const {
+StoreResult<PrefixStore::Found> PrefixStore::read(const PrefixKey& key,
+                                                  std::optional<size_t> size) const {
   HEARTH_ASSIGN(ObjectFile file, openBlock(key));
   const int fd = file.descriptor.get();
   const int64_t age = base::wallClock() - lastUsed(fd);

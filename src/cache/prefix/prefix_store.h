@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,11 +49,12 @@ class PrefixStore {
     base::Descriptor file;  // begins with the data
     memory::Mapping block;  // the data, and behind them the block's head
   };
-  // Maps a block with `size` bytes of data. Every byte is compared with its digest, unless that was
-  // done during this boot and the file proves that it has not changed since. A block that is not
-  // what was written is removed. Errors: kAbsent, also for a block that was not used for too long;
-  // kCorrupt, also for one with data of another size; kForeign, kIoError.
-  StoreResult<Found> read(const PrefixKey& key, size_t size) const;
+  // Maps a block with `size` bytes of data, or with as many as it has. Every byte is compared with
+  // its digest, unless that was done during this boot and the file proves that it has not changed
+  // since. A block that is not what was written is removed. Errors: kAbsent, also for a block that
+  // was not used for too long; kCorrupt, also for one with data of another size; kForeign,
+  // kIoError.
+  StoreResult<Found> read(const PrefixKey& key, std::optional<size_t> size = {}) const;
 
   // Keeps a block, in place of one with the same key, and then removes what exceeds the limits.
   // Errors: kReadOnly, kNoSpace, kGone, kIoError, kOverLimit for a block larger than the limit.
@@ -80,7 +82,7 @@ class PrefixStore {
   bool isWritten() const { return options_.mode != StoreMode::kReadOnly; }
   StoreResult<ObjectFile> openBlock(const PrefixKey& key) const;
   StoreResult<memory::Mapping> mapBlock(const ObjectFile& file, const PrefixKey& key,
-                                        size_t size) const;
+                                        std::optional<size_t> size) const;
   void prune() const;
 
   const PrefixStoreOptions options_;
