@@ -261,8 +261,8 @@ void VulkanPreparedModel::reportStart(uint64_t made) {
   if (compiled_ == 0)
     report_.state = hal::StartReport::State::kWarm;
   else
-    report_.reason = base::formatText("the weight store has no machine code of {} of its {} shaders",
-                                      compiled_, pipelines_);
+    report_.reason = base::formatText(
+        "the weight store has no machine code of {} of its {} shaders", compiled_, pipelines_);
 }
 
 Status VulkanPreparedModel::uploadConstants(std::span<const std::span<const uint8_t>> constants) {
