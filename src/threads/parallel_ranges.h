@@ -20,7 +20,12 @@ void forRanges(ThreadPool* pool, uint64_t count, uint64_t grain, const Function&
     if (count != 0) fn(uint64_t{0}, count);
     return;
   }
-  const uint64_t parts = std::min<uint64_t>((count + grain - 1) / grain, pool->threadCount() * 4);
+  const uint64_t threads = pool->threadCount();
+  uint64_t parts = std::min<uint64_t>((count + grain - 1) / grain, threads * 4);
+  // Each thread gets as many: with three parts one of two threads would wait while the other one
+  // computes the third. Few parts for many threads would be too small.
+  const uint64_t even = (parts + threads - 1) / threads * threads;
+  if (2 * (count / even) >= grain) parts = even;
   // Parts are of nearly equal size. Each thread begins with neighbouring ones.
   pool->parallelFor(parts, [&](size_t part) {
     const uint64_t begin = count * part / parts;

@@ -7,7 +7,6 @@
 #include "drivers/cpu/kernels/kernel.h"
 #include "drivers/cpu/microkernels/x86/dwconv_windows.h"
 #include "threads/parallel_ranges.h"
-#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 
@@ -28,7 +27,7 @@ class DepthwiseKernel : public Kernel {
   }
 
   Status run(threads::ThreadPool* pool) override {
-    threads::forRanges(pool, windows_.lines(), evenGrain(threads::threadsOf(pool)),
+    threads::forRanges(pool, windows_.lines(), threads::grainOf(lineSize() * kWork),
                        [&](uint64_t begin, uint64_t end) {
                          for (uint64_t line = begin; line < end; ++line)
                            compute(line, destination_ + line * lineSize());
@@ -47,18 +46,6 @@ class DepthwiseKernel : public Kernel {
  private:
   // Computing an output takes as long as copying this many bytes.
   static constexpr size_t kWork = 8;
-
-  // Lines of a part, of which each of several threads gets as many: with three parts one of two
-  // threads would wait while the other one computes the third.
-  uint64_t evenGrain(size_t threads) const {
-    const uint64_t lines = windows_.lines();
-    const uint64_t grain = threads::grainOf(lineSize() * kWork);
-    const uint64_t parts = (lines + grain - 1) / grain;
-    const uint64_t even = (parts + threads - 1) / threads * threads;
-    // Few parts for many threads would be too small.
-    if (parts < 2 || even > 2 * parts) return grain;
-    return (lines + even - 1) / even;
-  }
 
   size_t lineSize() const { return layer_.geometry.outputWidth * layer_.geometry.groups; }
 
