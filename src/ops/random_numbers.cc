@@ -167,23 +167,36 @@ template <typename T>
 Status drawClasses(const OperationContext& context) {
   HEARTH_ASSIGN(const Sequence sequence, sequenceOf(context, kMultinomialSeeds));
   const Dimensions& shape = context.outputs[kNumbers].dimensions;
-  const size_t classes = context.inputs[kLogits].dimensions[1];
+  const uint64_t classes = context.inputs[kLogits].dimensions[1];
   const uint64_t samples = shape[1];
-  T* target = context.outputs[kNumbers].as<T>();
-  std::vector<double> sums(classes);
-  uint64_t drawn = 0;
-  Philox::Block block = {};
-  for (uint64_t batch = 0; samples > 0 && batch < shape[0]; ++batch) {
-    accumulate(context.inputs[kLogits].as<float>() + batch * classes, &sums);
-    for (uint64_t i = 0; i < samples; ++i, ++drawn) {
+  const float* const logits = context.inputs[kLogits].as<float>();
+  T* const target = context.outputs[kNumbers].as<T>();
+  const auto draw = [&](uint64_t begin, uint64_t end) {
+    std::vector<double> sums(classes);
+    Philox::Block block = {};
+    for (uint64_t drawn = begin; drawn < end; ++drawn) {
+      if (drawn == begin || drawn % samples == 0)
+        accumulate(logits + drawn / samples * classes, &sums);
       // One block serves two draws, even if they belong to two batch elements.
-      if (drawn % 2 == 0) block = sequence.philox.block(sequence.position + drawn / 2);
+      if (drawn == begin || drawn % 2 == 0)
+        block = sequence.philox.block(sequence.position + drawn / 2);
       const size_t half = drawn % 2 * 2;
       const double place = unitDouble(block[half], block[half + 1]) * sums.back();
-      const auto found = std::ranges::upper_bound(sums, place) - sums.begin();
-      *target++ = static_cast<T>(std::min(static_cast<size_t>(found), classes - 1));
+      const auto found =
+          static_cast<uint64_t>(std::ranges::upper_bound(sums, place) - sums.begin());
+      target[drawn] = static_cast<T>(std::min(found, classes - 1));
     }
-  }
+  };
+  constexpr uint64_t kCostOfDraw = 128;
+  constexpr uint64_t kCostOfClass = 64;
+  // Sums of many classes are made once.
+  const uint64_t together = classes > samples ? samples : 1;
+  if (samples > 0)
+    threads::forRanges(
+        context.threadPool, shape[0] * samples / together,
+        threads::grainOf(together == 1 ? kCostOfDraw
+                                       : samples * kCostOfDraw + classes * kCostOfClass),
+        [&](uint64_t begin, uint64_t end) { draw(begin * together, end * together); });
   // TFLite, like TensorFlow, advances the position further than it draws.
   constexpr uint64_t kReserve = 512;
   storeNextPosition(context, sequence.position + shape[0] * ((samples + 3) / 4 * 4) * kReserve);

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "drivers/cpu/cpu_device.h"
 #include "drivers/cpu/testing/compared_models.h"
 
 namespace hearth::cpu {
@@ -95,6 +97,38 @@ TEST(SharedOperationsTest, ThreadsChangeNothing) {
     const uint32_t layout = builder.scalar(false);
     expectSame(OperationType::kResizeNearestNeighbor, {input, width, height, layout}, builder,
                kFloat, {1, 33, 55, 50});
+  }
+}
+
+// Draws are divided by samples, and where there are more classes than these, by batch elements.
+TEST(SharedOperationsTest, ThreadsChangeNoDraw) {
+  struct Case {
+    uint32_t batches, classes, samples;
+  };
+  for (const auto& [batches, classes, samples] : {Case{3, 7, 4001}, Case{301, 90, 11}}) {
+    ModelBuilder builder;
+    const uint32_t logits = builder.input(kFloat, {batches, classes});
+    const uint32_t count = builder.constant(OperandType::kTensorInt32, {1},
+                                            std::vector<int32_t>{static_cast<int32_t>(samples)});
+    const uint32_t seeds =
+        builder.constant(OperandType::kTensorInt64, {2}, std::vector<int64_t>{3, 4});
+    const uint32_t position =
+        builder.constant(OperandType::kTensorInt64, {1}, std::vector<int64_t>{5});
+    const uint32_t numbers = builder.output(OperandType::kTensorInt32, {batches, samples});
+    const uint32_t next = builder.output(OperandType::kTensorInt64, {1});
+    builder.operation(OperationType::kMultinomial, {logits, count, seeds, position},
+                      {numbers, next});
+    const graph::Model model = builder.model();
+    std::vector<Bytes> expected;
+    for (const uint32_t threads : {1, 2, 3, 5}) {
+      const auto prepared = createCpuDevice()->prepareModel(
+          std::make_shared<const graph::Model>(model), {.threads = threads}, {});
+      ASSERT_TRUE(prepared) << prepared.error().toString();
+      const auto drawn = runPrepared(model, *prepared, {floatsFor({batches, classes}, 1)});
+      ASSERT_TRUE(drawn) << drawn.error().toString();
+      if (threads == 1) expected = *drawn;
+      EXPECT_EQ(*drawn, expected) << threads << " threads";
+    }
   }
 }
 
