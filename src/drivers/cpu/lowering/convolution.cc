@@ -19,6 +19,7 @@
 #include "drivers/cpu/lowering/epilogue.h"
 #include "drivers/cpu/lowering/f16w_layer.h"
 #include "drivers/cpu/lowering/f32_depthwise.h"
+#include "drivers/cpu/lowering/f32_narrow_convolution.h"
 #include "drivers/cpu/lowering/hybrid_convolution.h"
 #include "drivers/cpu/lowering/layer_arithmetic.h"
 #include "drivers/cpu/lowering/packing_parts.h"
@@ -470,6 +471,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (isFloatDepthwise) return true;
 
   if (const auto view = builder->paddedView(g.input)) applyPaddedView(*view, &g);
+  HEARTH_ASSIGN(const bool isNarrow, addF32Narrow(builder, g));
+  if (isNarrow) return true;
   HEARTH_ASSIGN(const bool isHalf, addF16wLayer(builder, g, "CONV_2D"));
   if (isHalf) return true;
   HEARTH_ASSIGN(const bool isAfterWinograd, addWinogradLayer(builder, g));
