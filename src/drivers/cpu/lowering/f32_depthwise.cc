@@ -4,15 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/vector_dispatch.h"
 #include "drivers/cpu/lowering/convolution_input.h"
 #include "drivers/cpu/lowering/depthwise_kernel.h"
+#include "drivers/cpu/lowering/depthwise_places_kernel.h"
 #include "drivers/cpu/microkernels/x86/f32_dwconv.h"
-#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
@@ -150,92 +149,37 @@ class F32DepthwiseKernel final : public DepthwiseKernel<float, F32Depthwise> {
   std::vector<float> zeros_;  // a line of padding
 };
 
-// A window of any size, by pointers to its places.
-class F32AnyDepthwiseKernel final : public Kernel {
+class F32PlacesKernel final : public DepthwisePlacesKernel<float, F32Depthwise> {
  public:
-  explicit F32AnyDepthwiseKernel(const F32Depthwise& layer) : layer_(layer) {
-    // The most places of XNNPACK's depthwise kernels; it multiplies larger windows as convolutions.
-    constexpr size_t kMostPlaces = 25;
+  explicit F32PlacesKernel(const F32Depthwise& layer)
+      : DepthwisePlacesKernel(layer, 0.0f, isByColumn(layer.geometry)) {
     const Convolution& g = layer_.geometry;
-    zeros_.resize(g.groups);
-    const auto add = [&](size_t y, size_t x) {
-      places_.push_back({y * g.dilationHeight, x * g.dilationWidth});
-      weights_.push_back(layer_.weights + (y * g.kernelWidth + x) * g.groups);
-    };
-    const bool isByColumn = size_t{g.kernelHeight} * g.kernelWidth <= kMostPlaces;
-    for (size_t i = 0; i < (isByColumn ? g.kernelWidth : g.kernelHeight); ++i)
-      for (size_t j = 0; j < (isByColumn ? g.kernelHeight : g.kernelWidth); ++j)
-        isByColumn ? add(j, i) : add(i, j);
-  }
-
-  Result<size_t> reshape(threads::ThreadPool* pool) override {
-    inputs_.resize(threads::threadsOf(pool) * inputsPerThread());
-    return 0;
-  }
-
-  Status setup(std::span<void* const> addresses, void*) override {
-    source_ = static_cast<const float*>(addresses[layer_.source]);
-    destination_ = static_cast<float*>(addresses[layer_.destination]);
-    return {};
-  }
-
-  Status run(threads::ThreadPool* pool) override {
-    const Convolution& g = layer_.geometry;
-    const size_t tiles = (g.outputWidth + kF32DwconvWindows - 1) / kF32DwconvWindows;
-    threads::forTasks(pool, g.batch * g.outputHeight * tiles, [&](size_t task, size_t thread) {
-      const size_t first = task % tiles * kF32DwconvWindows;
-      compute(task / tiles, first, std::min(kF32DwconvWindows, g.outputWidth - first), thread);
-    });
-    return {};
+    for (const Place& place : places_)
+      weights_.push_back(layer_.weights + (place.y * g.kernelWidth + place.x) * g.groups);
   }
 
  private:
-  struct Place {
-    size_t y, x;  // rows and columns of the image from the window's first one
-  };
+  static_assert(kTogether == kF32DwconvWindows);
 
-  size_t inputsPerThread() const { return places_.size() * kF32DwconvWindows; }
+  static bool isByColumn(const Convolution& g) {
+    // The most places of XNNPACK's depthwise kernels; it multiplies larger windows as convolutions.
+    constexpr size_t kMostPlaces = 25;
+    return size_t{g.kernelHeight} * g.kernelWidth <= kMostPlaces;
+  }
 
-  // Computes `count` outputs of a line of all images.
-  void compute(size_t line, size_t first, size_t count, size_t thread) {
-    const Convolution& g = layer_.geometry;
-    const float** const inputs = inputs_.data() + thread * inputsPerThread();
-    const float* const image =
-        source_ + line / g.outputHeight * g.inputHeight * g.inputWidth * g.groups;
-    const auto top = static_cast<int64_t>(line % g.outputHeight * g.strideHeight) - g.top;
-    const auto left = static_cast<int64_t>(first * g.strideWidth) - g.left;
-    const auto isIn = [](int64_t at, size_t size) {
-      return at >= 0 && at < static_cast<int64_t>(size);
-    };
-    for (size_t p = 0; p < places_.size(); ++p) {
-      const int64_t y = top + static_cast<int64_t>(places_[p].y);
-      int64_t x = left + static_cast<int64_t>(places_[p].x);
-      for (size_t o = 0; o < count; ++o, x += g.strideWidth) {
-        const bool isInside = isIn(y, g.inputHeight) && isIn(x, g.inputWidth);
-        inputs[p * kF32DwconvWindows + o] =
-            isInside ? image + (static_cast<size_t>(y) * g.inputWidth + static_cast<size_t>(x)) *
-                                   g.groups
-                     : zeros_.data();
-      }
-    }
+  void compute(const float* const* inputs, size_t count, float* output) const override {
     multiplyF32DwconvWindows({.taps = places_.size(),
-                              .channels = g.groups,
+                              .channels = layer_.geometry.groups,
                               .weights = weights_.data(),
                               .inputs = inputs,
                               .outputs = count,
-                              .bias = layer_.bias == nullptr ? zeros_.data() : layer_.bias,
+                              .bias = layer_.bias == nullptr ? padding_.data() : layer_.bias,
                               .lowest = layer_.lowest,
                               .highest = layer_.highest,
-                              .output = destination_ + (line * g.outputWidth + first) * g.groups});
+                              .output = output});
   }
 
-  const F32Depthwise layer_;
-  std::vector<Place> places_;
   std::vector<const float*> weights_;  // of each place
-  std::vector<float> zeros_;           // a pixel of padding
-  std::vector<const float*> inputs_;   // of each place and output, for each thread
-  const float* source_ = nullptr;
-  float* destination_ = nullptr;
 };
 
 bool hasFusedVectors() {
@@ -264,7 +208,7 @@ bool hasF32Depthwise(const Convolution& g) {
 }
 
 std::unique_ptr<Kernel> makeF32DepthwiseKernel(const F32Depthwise& layer) {
-  if (!isOfUsualSize(layer.geometry)) return std::make_unique<F32AnyDepthwiseKernel>(layer);
+  if (!isOfUsualSize(layer.geometry)) return std::make_unique<F32PlacesKernel>(layer);
   return std::make_unique<F32DepthwiseKernel>(layer);
 }
 

@@ -19,6 +19,11 @@ struct Qs8Depthwise {
   ValueId source = 0, destination = 0;
 };
 
+// Describes the window and the channels of a convolution to the product, which reads windows that
+// are neither 3 x 3 nor 5 x 5 as one column of places. False when this CPU lacks the instructions,
+// and for a window of one place.
+bool setQs8Window(const Convolution& geometry, Qs8Dwconv* product);
+
 // Makes a kernel with a product of ours. The packed weights must outlive it.
 std::unique_ptr<Kernel> makeQs8DepthwiseKernel(const Qs8Depthwise& layer);
 

@@ -28,9 +28,7 @@ class DepthwiseLayerTest : public XnnpackComparisonTest {
 
     Qs8Depthwise layer;
     sample.describeTo(&layer);
-    layer.product.kernelHeight = g.kernelHeight;
-    layer.product.kernelWidth = g.kernelWidth;
-    layer.product.channels = channels;
+    ASSERT_TRUE(setQs8Window(g, &layer.product));
     std::vector<float> factors;
     for (size_t i = 0; i < channels; ++i)
       factors.push_back(sample.inputScale * sample.scales[i] / sample.outputScale);
@@ -68,6 +66,32 @@ TEST_F(DepthwiseLayerTest, ManyLines) {
   compare(g, 96, 3);
 }
 
+// Of any height and width, and of any place: with few outputs in a line, and with many.
+TEST_F(DepthwiseLayerTest, OtherWindows) {
+  std::mt19937 random(2);
+  const auto number = [&](uint32_t least, uint32_t most) {
+    return randomNumber(&random, least, most);
+  };
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    Convolution g;
+    g.batch = number(1, 2);
+    g.kernelHeight = number(1, 9);
+    g.kernelWidth = number(g.kernelHeight == 1 ? 2 : 1, 9);
+    g.strideHeight = number(1, 3);
+    g.strideWidth = number(1, 3);
+    g.dilationHeight = number(1, 2);
+    g.dilationWidth = number(1, 2);
+    g.inputHeight = (g.kernelHeight - 1) * g.dilationHeight + number(1, 4);
+    g.inputWidth = (g.kernelWidth - 1) * g.dilationWidth + number(1, 40);
+    // Windows may lie in the padding alone.
+    g.top = number(0, 3);
+    g.bottom = number(0, 3);
+    g.left = number(0, 3);
+    g.right = number(0, 3);
+    compare(g, number(1, 140), seed);
+  }
+}
+
 TEST(DepthwiseProductTest, UsualWindowsHaveOne) {
   EXPECT_EQ(hasDepthwiseProduct(3, 3), hasAvx512Vnni());
   EXPECT_EQ(hasDepthwiseProduct(5, 5), hasAvx512Vnni());
@@ -77,6 +101,12 @@ TEST(DepthwiseProductTest, OtherWindowsHaveNone) {
   EXPECT_FALSE(hasDepthwiseProduct(3, 5));
   EXPECT_FALSE(hasDepthwiseProduct(7, 7));
   EXPECT_FALSE(hasDepthwiseProduct(1, 1));
+}
+
+TEST(DepthwiseProductTest, WindowsOfSeveralPlacesHaveCode) {
+  EXPECT_FALSE(hasDepthwisePlaces(1));
+  EXPECT_EQ(hasDepthwisePlaces(2), hasAvx512Vnni());
+  EXPECT_FALSE(hasDepthwisePlaces(size_t{1} << 30));
 }
 
 }  // namespace

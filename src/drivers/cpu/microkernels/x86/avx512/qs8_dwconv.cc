@@ -100,6 +100,33 @@ HEARTH_VNNI void interleave(const typename Vector::Ints (&rows)[kGroup],
   lanes[3] = Vector::highPairs(highFirst, highLast);
 }
 
+// Writes the sums of `count` channels, from `channel` on, of kTile outputs that are `step` pixels
+// apart.
+template <typename Vector, bool kIsWhole, size_t kTile>
+HEARTH_VNNI void storeBlock(const typename Vector::Ints (&sums)[kTile][kVectors],
+                            const Qs8Dwconv& product, const uint8_t* block, size_t channel,
+                            size_t count, int8_t* output, size_t step) {
+  using Ints = typename Vector::Ints;
+  constexpr size_t kVectorsBytes = kVectors * Vector::kBytes;
+  const auto ceiling = Vector::ofFloats(static_cast<float>(product.highest - product.outputZero));
+  const Ints zeroWords = Vector::ofWords(static_cast<int16_t>(product.outputZero));
+  const Ints lowestBytes = Vector::ofBytes(static_cast<int8_t>(product.lowest));
+#pragma GCC unroll 4
+  for (size_t t = 0; t < kTile; ++t) {
+    Ints steps[kVectors];
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kVectors; ++v)
+      steps[v] = Vector::scaled(
+          sums[t][v], Vector::loadFloats(block + kVectorsBytes + v * Vector::kBytes), ceiling);
+    const Ints bytes = Vector::narrowed(steps, zeroWords, lowestBytes);
+    int8_t* const at = output + t * step * product.channels + channel;
+    if (kIsWhole)
+      Vector::store(at, bytes);
+    else
+      Vector::store(at, bytes, count);
+  }
+}
+
 // Computes `count` channels, from `channel` on, of kTile outputs. All loops are unrolled: the sums
 // live in registers.
 template <typename Vector, bool kIsWhole, size_t kHeight, size_t kWidth, size_t kTile,
@@ -146,23 +173,7 @@ HEARTH_VNNI void multiplyBlock(const Qs8Dwconv& product, const uint8_t* block,
       }
     }
   }
-  const auto ceiling = Vector::ofFloats(static_cast<float>(product.highest - product.outputZero));
-  const Ints zeroWords = Vector::ofWords(static_cast<int16_t>(product.outputZero));
-  const Ints lowestBytes = Vector::ofBytes(static_cast<int8_t>(product.lowest));
-#pragma GCC unroll 4
-  for (size_t t = 0; t < kTile; ++t) {
-    Ints steps[kVectors];
-#pragma GCC unroll 4
-    for (size_t v = 0; v < kVectors; ++v)
-      steps[v] = Vector::scaled(
-          sums[t][v], Vector::loadFloats(block + kVectorsBytes + v * Vector::kBytes), ceiling);
-    const Ints bytes = Vector::narrowed(steps, zeroWords, lowestBytes);
-    int8_t* const at = output + t * step * product.channels + channel;
-    if (kIsWhole)
-      Vector::store(at, bytes);
-    else
-      Vector::store(at, bytes, count);
-  }
+  storeBlock<Vector, kIsWhole, kTile>(sums, product, block, channel, count, output, step);
 }
 
 template <size_t kHeight, size_t kWidth, size_t kTile, size_t kStride>
@@ -183,6 +194,60 @@ HEARTH_VNNI_FUNCTION void multiplyTile(const Qs8Dwconv& product, const int8_t* c
   else if (left > 0)
     multiplyBlock<HalfVector, false, kHeight, kWidth, kTile, kStride>(product, block, columns,
                                                                       channel, left, output, step);
+}
+
+// Computes `count` channels, from `channel` on, of kTile outputs, place by place.
+template <typename Vector, bool kIsWhole, size_t kTile>
+HEARTH_VNNI void multiplyBlockOfPlaces(const Qs8Dwconv& product, const uint8_t* block,
+                                       const int8_t* const* inputs, size_t inputStep,
+                                       size_t channel, size_t count, int8_t* output) {
+  using Ints = typename Vector::Ints;
+  constexpr size_t kVectorsBytes = kVectors * Vector::kBytes;
+  const uint8_t* weights = block + 2 * kVectorsBytes;
+  const Ints flip = Vector::ofBytes(-128);
+  Ints sums[kTile][kVectors];
+#pragma GCC unroll 4
+  for (size_t v = 0; v < kVectors; ++v) {
+    const Ints bias = Vector::load(block + v * Vector::kBytes);
+#pragma GCC unroll 2
+    for (size_t t = 0; t < kTile; ++t) sums[t][v] = bias;
+  }
+  const size_t last = product.kernelHeight - 1;
+  for (size_t first = 0; first <= last; first += kGroup, weights += kVectorsBytes) {
+#pragma GCC unroll 2
+    for (size_t t = 0; t < kTile; ++t) {
+      Ints rows[kGroup];
+#pragma GCC unroll 4
+      for (size_t i = 0; i < kGroup; ++i) {
+        // Places behind the last one have weights of zero.
+        const int8_t* const at = inputs[std::min(first + i, last) * inputStep + t] + channel;
+        rows[i] = Vector::exclusiveOr(kIsWhole ? Vector::load(at) : Vector::load(at, count), flip);
+      }
+      Ints lanes[kVectors];
+      interleave<Vector>(rows, lanes);
+#pragma GCC unroll 4
+      for (size_t v = 0; v < kVectors; ++v)
+        Vector::dot(sums[t][v], lanes[v], Vector::load(weights + v * Vector::kBytes));
+    }
+  }
+  storeBlock<Vector, kIsWhole, kTile>(sums, product, block, channel, count, output, 1);
+}
+
+template <size_t kTile>
+HEARTH_VNNI_FUNCTION void multiplyPlaces(const Qs8Dwconv& product, const int8_t* const* inputs,
+                                         size_t step, int8_t* output) {
+  const uint8_t* block = product.packed;
+  size_t channel = 0;
+  size_t left = product.channels;
+  for (; left >= kWhole; left -= kWhole, channel += kWhole, block += blockBytes(product, kWhole))
+    multiplyBlockOfPlaces<WholeVector, true, kTile>(product, block, inputs, step, channel, kWhole,
+                                                    output);
+  if (left > kHalf)
+    multiplyBlockOfPlaces<WholeVector, false, kTile>(product, block, inputs, step, channel, left,
+                                                     output);
+  else if (left > 0)
+    multiplyBlockOfPlaces<HalfVector, false, kTile>(product, block, inputs, step, channel, left,
+                                                    output);
 }
 
 }  // namespace
@@ -208,11 +273,30 @@ void multiplyDepthwiseTile(const Qs8Dwconv& product, size_t stride, const int8_t
                 : multiplyTile<5, 5, kDepthwiseTile, 2>(product, columns, output, step);
 }
 
+bool hasDepthwisePlaces(size_t places) {
+  // Sums of more weights might overflow.
+  constexpr size_t kMostPlaces = size_t{1} << 16;
+  return hasAvx512Vnni() && places > 1 && places <= kMostPlaces;
+}
+
+void multiplyDepthwisePlaces(const Qs8Dwconv& product, const int8_t* const* inputs, size_t step,
+                             size_t count, int8_t* output) {
+  size_t first = 0;
+  for (; first + 2 <= count; first += 2)
+    multiplyPlaces<2>(product, inputs + first, step, output + first * product.channels);
+  if (first < count)
+    multiplyPlaces<1>(product, inputs + first, step, output + first * product.channels);
+}
+
 #else
 
 bool hasDepthwiseProduct(size_t, size_t) {
   return false;
 }
+bool hasDepthwisePlaces(size_t) {
+  return false;
+}
+void multiplyDepthwisePlaces(const Qs8Dwconv&, const int8_t* const*, size_t, size_t, int8_t*) {}
 void multiplyDepthwise(const Qs8Dwconv&, const int8_t* const*, int8_t*) {}
 void multiplyDepthwiseTile(const Qs8Dwconv&, size_t, const int8_t* const*, int8_t*, size_t) {}
 

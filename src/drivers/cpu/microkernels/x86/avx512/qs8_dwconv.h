@@ -43,6 +43,15 @@ void multiplyDepthwise(const Qs8Dwconv& product, const int8_t* const* columns, i
 void multiplyDepthwiseTile(const Qs8Dwconv& product, size_t stride, const int8_t* const* columns,
                            int8_t* output, size_t step);
 
+// Whether there is code for windows of so many places, whatever their shape. Thread-safe.
+bool hasDepthwisePlaces(size_t places);
+
+// Computes all channels of `count` neighbouring outputs. Weights are packed as those of a window of
+// kernelHeight places in one column; inputs[place * step + output] points to the channels at a
+// place.
+void multiplyDepthwisePlaces(const Qs8Dwconv& product, const int8_t* const* inputs, size_t step,
+                             size_t count, int8_t* output);
+
 // Number of columns under the windows of kDepthwiseTile outputs.
 inline size_t depthwiseTileColumns(size_t kernelWidth, size_t stride) {
   return (kDepthwiseTile - 1) * stride + kernelWidth;
