@@ -43,6 +43,14 @@ PaddedInput::PaddedInput(const Convolution& convolution, int32_t inputZero, size
                         x * g.dilationWidth * g.groupInputChannels);
 }
 
+Convolution PaddedInput::geometry() const {
+  Convolution g = geometry_;
+  g.inputHeight = height_;
+  g.inputWidth = width_;
+  g.top = g.bottom = g.left = g.right = 0;
+  return g;
+}
+
 void PaddedInput::fill(const int8_t* source, size_t first, size_t last, uint8_t* target) const {
   const Convolution& g = geometry_;
   const size_t left = std::min<size_t>(g.left, width_);

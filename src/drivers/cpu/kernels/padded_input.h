@@ -18,6 +18,9 @@ class PaddedInput {
   static std::optional<PaddedInput> make(const Convolution& convolution, int32_t inputZero,
                                          size_t mostBytes);
 
+  // The convolution over the padded input, which needs no padding.
+  Convolution geometry() const;
+
   size_t lines() const { return geometry_.batch * height_; }  // of all images
   size_t lineBytes() const { return width_ * geometry_.groupInputChannels; }
   size_t bytes() const { return lines() * lineBytes(); }

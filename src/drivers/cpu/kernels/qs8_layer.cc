@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "drivers/cpu/kernels/byte_tasks.h"
@@ -66,49 +67,42 @@ class WindowsInPlaceKernel final : public ByteTaskKernel<Qs8Layer> {
   uint8_t* padded_ = nullptr;
 };
 
-// Gathers the windows of each task. Where windows overlap, a copy of the whole input is made
-// unsigned first.
+// Gathers the windows of each task, where there is one from a padded copy of the input, in which
+// all windows lie as a whole.
 class GatheredWindowsKernel final : public ByteTaskKernel<Qs8Layer> {
  public:
-  explicit GatheredWindowsKernel(const Qs8Layer& layer)
+  GatheredWindowsKernel(const Qs8Layer& layer, std::optional<PaddedInput> input)
       : ByteTaskKernel(layer),
-        isFlippedFirst_(overlaps(layer.geometry) &&
-                        inputBytesOf(layer.geometry) <= kMostCopiedBytes),
-        windows_(layer.geometry, 1,
-                 static_cast<uint8_t>(layer.inputZero ^ (isFlippedFirst_ ? 0x80 : 0))),
+        input_(std::move(input)),
+        windows_(input_ ? input_->geometry() : layer.geometry, 1,
+                 static_cast<uint8_t>(layer.inputZero)),
         rowBytes_(windows_.windowBytes()),
-        inputBytes_(inputBytesOf(layer.geometry)),
         isDirect_(layer.geometry.isOverPixels()) {}
 
   Result<size_t> reshape(threads::ThreadPool* pool) override {
     taskBytes_ = tasks_.divide(threads::threadsOf(pool), windows_.windowCount(), rowBytes_);
-    return taskBytes_ + (isFlippedFirst_ ? inputBytes_ : 0);
+    return taskBytes_ + (input_ ? input_->bytes() : 0);
   }
 
   Status setup(std::span<void* const> addresses, void* workspace) override {
-    flipped_ = static_cast<uint8_t*>(workspace) + taskBytes_;
+    padded_ = static_cast<uint8_t*>(workspace) + taskBytes_;
     return ByteTaskKernel::setup(addresses, workspace);
   }
 
   Status run(threads::ThreadPool* pool) override {
-    if (isFlippedFirst_)
-      threads::forRanges(pool, inputBytes_, threads::kBytesPerTask,
-                         [&](uint64_t begin, uint64_t end) {
-                           makeUnsigned(source_ + begin, end - begin, flipped_ + begin);
-                         });
+    if (input_)
+      threads::forRanges(
+          pool, input_->lines(), threads::grainOf(input_->lineBytes()),
+          [&](uint64_t begin, uint64_t end) { input_->fill(source_, begin, end, padded_); });
     return ByteTaskKernel::run(pool);
   }
 
  private:
-  static size_t inputBytesOf(const Convolution& g) {
-    return g.batch * g.inputHeight * g.inputWidth * g.groupInputChannels;
-  }
-
   void compute(size_t first, size_t last, size_t firstPanel, size_t lastPanel,
                uint8_t* scratch) const override {
     const size_t count = last - first;
-    if (isFlippedFirst_) {
-      windows_.gather(flipped_, first, last, scratch);
+    if (input_) {
+      windows_.gather(padded_, first, last, scratch);
       multiply(first, count, firstPanel, lastPanel, scratch);
       return;
     }
@@ -127,13 +121,12 @@ class GatheredWindowsKernel final : public ByteTaskKernel<Qs8Layer> {
                 destination_ + first * layer_.product.outputStride);
   }
 
-  const bool isFlippedFirst_;
+  const std::optional<PaddedInput> input_;
   const Im2col windows_;
   const size_t rowBytes_;
-  const size_t inputBytes_;
   const bool isDirect_;
   size_t taskBytes_ = 0;
-  uint8_t* flipped_ = nullptr;  // all inputs, unsigned
+  uint8_t* padded_ = nullptr;
 };
 
 }  // namespace
@@ -151,11 +144,14 @@ Result<std::unique_ptr<Kernel>> makeQs8LayerKernel(Qs8Layer layer,
   HEARTH_ASSIGN(const uint8_t* const panels,
                 packedBytes(packed, layer.product.panels() * layer.product.panelBytes()));
   layer.product.packed = panels;
+  std::optional<PaddedInput> input =
+      overlaps(layer.geometry)
+          ? PaddedInput::make(layer.geometry, layer.inputZero, kMostCopiedBytes)
+          : std::nullopt;
   // A product reads pieces of whole groups.
-  if (overlaps(layer.geometry) && layer.geometry.groupInputChannels % kQs8Group == 0)
-    if (auto input = PaddedInput::make(layer.geometry, layer.inputZero, kMostCopiedBytes))
-      return std::make_unique<WindowsInPlaceKernel>(layer, *std::move(input));
-  return std::make_unique<GatheredWindowsKernel>(layer);
+  if (input && layer.geometry.groupInputChannels % kQs8Group == 0)
+    return std::make_unique<WindowsInPlaceKernel>(layer, *std::move(input));
+  return std::make_unique<GatheredWindowsKernel>(layer, std::move(input));
 }
 
 }  // namespace hearth::cpu

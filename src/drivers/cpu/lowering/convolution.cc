@@ -25,6 +25,7 @@
 #include "drivers/cpu/lowering/packing_parts.h"
 #include "drivers/cpu/lowering/qs16_layer.h"
 #include "drivers/cpu/lowering/qs8_depthwise.h"
+#include "drivers/cpu/lowering/qs8_one_channel.h"
 #include "drivers/cpu/lowering/qu8_convolution.h"
 #include "drivers/cpu/lowering/winograd_layer.h"
 #include "drivers/cpu/microkernels/portable/im2col.h"
@@ -465,6 +466,8 @@ Result<bool> addConvolution(PlanBuilder* builder, const Convolution& convolution
   if (isOwn) return true;
   HEARTH_ASSIGN(const bool isOwnDepthwise, addQs8Depthwise(builder, convolution));
   if (isOwnDepthwise) return true;
+  HEARTH_ASSIGN(const bool isOneChannel, addQs8OneChannel(builder, convolution));
+  if (isOneChannel) return true;
   HEARTH_ASSIGN(const bool isAvx2Depthwise, addAvx2Depthwise(builder, convolution));
   if (isAvx2Depthwise) return true;
   HEARTH_ASSIGN(const bool isFloatDepthwise, addF32Depthwise(builder, convolution));

@@ -2,13 +2,13 @@
 #include "drivers/cpu/lowering/transpose_layer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "drivers/cpu/kernels/byte_tasks.h"
 #include "drivers/cpu/lowering/avx2_layer.h"
 #include "drivers/cpu/lowering/layer_scales.h"
+#include "drivers/cpu/lowering/qs8_packing.h"
 #include "drivers/cpu/microkernels/portable/im2col.h"
 #include "drivers/cpu/microkernels/x86/avx2/avx2_gemm.h"
 #include "drivers/cpu/microkernels/x86/instruction_sets.h"
@@ -258,25 +258,9 @@ void packPart(const TransposeLayer& layer, const TransposePart& rows, const Tran
   const Qs8Gemm product = layer.productOf(rows, columns);
   const std::vector<int8_t> part = weightsOf(layer, rows, columns, weights);
   const size_t inputs = part.size() / std::max<size_t>(1, product.columns);
-  for (size_t column = 0; column < product.columns; ++column) {
-    uint8_t* const panel = packed + column / kQs8Columns * product.panelBytes();
-    const size_t lane = column % kQs8Columns;
-    uint8_t* const groups = panel + kQs8Columns * sizeof(int32_t);
-    uint32_t sum = 0;
-    for (size_t k = 0; k < inputs; ++k) {
-      const int8_t weight = part[column * inputs + k];
-      groups[(k / kQs8Group * kQs8Columns + lane) * kQs8Group + k % kQs8Group] =
-          static_cast<uint8_t>(weight);
-      sum += static_cast<uint32_t>(int32_t{weight});
-    }
-    // The product reads inputs plus 128. The arithmetic is unsigned, because a hostile bias may
-    // make it wrap, as it does in the kernels.
-    const uint32_t constant = static_cast<uint32_t>(bias != nullptr ? bias[column] : 0) -
-                              sum * static_cast<uint32_t>(layer.inputZero + 128);
-    uint8_t* const last = groups + kQs8Columns * product.inputs;
-    std::memcpy(panel + lane * sizeof constant, &constant, sizeof constant);
-    std::memcpy(last + lane * sizeof(float), factors + column, sizeof(float));
-  }
+  packQs8(
+      product, inputs, [&](size_t column, size_t k) { return part[column * inputs + k]; }, bias,
+      factors, layer.inputZero, packed);
 }
 
 size_t inputsOf(const TransposeLayer& layer, const TransposePart& rows,
@@ -318,7 +302,6 @@ size_t TransposeLayer::packedBytes() const {
 
 void packTranspose(const TransposeLayer& layer, const int8_t* weights, const int32_t* bias,
                    const float* factors, uint8_t* packed) {
-  std::memset(packed, 0, layer.packedBytes());
   for (const TransposePart& rows : layer.partsOfRows()) {
     for (const TransposePart& columns : layer.partsOfColumns()) {
       packPart(layer, rows, columns, weights, bias, factors, packed);
