@@ -18,27 +18,6 @@
 namespace hearth::cpu {
 namespace {
 
-std::vector<TransposePart> partsOf(uint32_t outputs, int32_t stride, int32_t filter,
-                                   int32_t padding) {
-  std::vector<TransposePart> parts;
-  for (int32_t first = 0; first < stride && first < static_cast<int64_t>(outputs); ++first) {
-    TransposePart part;
-    part.first = static_cast<size_t>(first);
-    part.count = (outputs - part.first - 1) / static_cast<size_t>(stride) + 1;
-    // Output o reads input (o + padding - tap) / stride where that is a whole number.
-    const int64_t shifted = int64_t{first} + padding;
-    const int64_t firstTap = shifted % stride;
-    if (firstTap < filter) {
-      const int64_t more = (filter - 1 - firstTap) / stride;
-      part.taps = static_cast<size_t>(more + 1);
-      part.lastTap = static_cast<size_t>(firstTap + more * stride);
-      part.before = (static_cast<int64_t>(part.lastTap) - shifted) / stride;
-    }
-    parts.push_back(part);
-  }
-  return parts;
-}
-
 // The product of one combination of parts on AVX-512 VNNI.
 struct VnniProduct {
   static constexpr size_t kReadSlack = kQs8Group;
@@ -271,13 +250,11 @@ size_t inputsOf(const TransposeLayer& layer, const TransposePart& rows,
 }  // namespace
 
 std::vector<TransposePart> TransposeLayer::partsOfRows() const {
-  const ops::Window2d& w = geometry.window;
-  return partsOf(geometry.output.height, w.strideHeight, w.filterHeight, w.padding.top);
+  return transposePartsOfRows(geometry);
 }
 
 std::vector<TransposePart> TransposeLayer::partsOfColumns() const {
-  const ops::Window2d& w = geometry.window;
-  return partsOf(geometry.output.width, w.strideWidth, w.filterWidth, w.padding.left);
+  return transposePartsOfColumns(geometry);
 }
 
 Qs8Gemm TransposeLayer::productOf(const TransposePart& rows, const TransposePart& columns) const {
@@ -387,11 +364,8 @@ Result<bool> addTransposeLayer(PlanBuilder* builder,
   const graph::Operand& filter = builder->operand(operation.inputs[1]);
   const graph::Operand& output = builder->operand(operation.outputs[0]);
   const ops::Window2d& w = geometry.window;
-  // Each combination of parts takes memory, and with a filter of few taps many have nothing to do.
-  constexpr int64_t kMostCombinations = 64;
   if (input.type != graph::OperandType::kTensorQuant8AsymmSigned ||
-      (!hasAvx512Vnni() && !hasAvx2()) ||
-      int64_t{w.strideHeight} * w.strideWidth > kMostCombinations)
+      (!hasAvx512Vnni() && !hasAvx2()) || !hasFewTransposeParts(geometry))
     return false;
   const uint32_t bias = builder->context().hasInput(2) ? operation.inputs[2] : UINT32_MAX;
   auto creation = std::make_shared<Creation>();

@@ -10,20 +10,13 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/kernel.h"
+#include "drivers/cpu/lowering/transpose_parts.h"
 #include "drivers/cpu/microkernels/x86/avx2/avx2_packing.h"
 #include "drivers/cpu/microkernels/x86/avx512/qs8_gemm.h"
 #include "drivers/cpu/plan/plan_builder.h"
 #include "ops/transpose_conv_2d.h"
 
 namespace hearth::cpu {
-
-// A part of the outputs along one dimension: those that lie a stride apart. They are a convolution
-// of the input with a stride of 1, over every stride-th tap of the filter, the last one first.
-struct TransposePart {
-  size_t first = 0, count = 0;   // outputs
-  size_t lastTap = 0, taps = 0;  // `taps` may be 0 where the filter is smaller than the stride
-  int64_t before = 0;            // positions of the first window that lie before the image
-};
 
 // An int8 transposed convolution of NHWC tensors.
 struct TransposeLayer {
@@ -34,8 +27,8 @@ struct TransposeLayer {
   int32_t inputZero = 0;
   ValueId source = 0, destination = 0;
 
-  // The parts along the two dimensions. Each combination of a part of rows and a part of columns is
-  // one convolution; packed weights have them in this order, rows first.
+  // The parts along the two dimensions; packed weights have their combinations in this order, rows
+  // first.
   std::vector<TransposePart> partsOfRows() const;
   std::vector<TransposePart> partsOfColumns() const;
   // The product of one combination, without packed weights.

@@ -17,30 +17,12 @@
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/platform/kernel_traits.h"
 #include "drivers/cpu/testing/compared_models.h"
-#include "drivers/cpu/testing/random_convolution.h"
+#include "drivers/cpu/testing/random_transposed.h"
 #include "drivers/cpu/testing/xnnpack_comparison.h"
 #include "memory/mapping.h"
 
 namespace hearth::cpu {
 namespace {
-
-// Computes the size of the output from that of the input; the rests are below the strides.
-void findOutput(ops::TransposeConv2dParameters* g, uint32_t restHeight, uint32_t restWidth) {
-  const auto size = [](uint32_t input, int32_t stride, int32_t filter, int32_t padding,
-                       uint32_t rest) {
-    return (static_cast<int64_t>(input) - 1) * stride + filter - padding + rest;
-  };
-  const ops::Window2d& w = g->window;
-  const int64_t height = size(g->input.height, w.strideHeight, w.filterHeight,
-                              w.padding.top + w.padding.bottom, restHeight);
-  const int64_t width = size(g->input.width, w.strideWidth, w.filterWidth,
-                             w.padding.left + w.padding.right, restWidth);
-  g->output.batches = g->input.batches;
-  g->output.height = static_cast<uint32_t>(std::max<int64_t>(0, height));
-  g->output.width = static_cast<uint32_t>(std::max<int64_t>(0, width));
-  g->adjustmentHeight = restHeight;
-  g->adjustmentWidth = restWidth;
-}
 
 // Values of all sizes, and an output scale at which few results are clamped.
 struct Sample {
@@ -165,39 +147,10 @@ class TransposeLayerTest : public XnnpackComparisonTest {
   }
 };
 
-// Filters smaller and larger than the stride, and padding with whole windows in it.
 TEST_F(TransposeLayerTest, LayersAreThoseOfXnnpack) {
-  std::mt19937 random(1);
-  unsigned tried = 0;
-  for (unsigned round = 0; round < 300; ++round) {
-    const auto number = [&](uint32_t least, uint32_t most) {
-      return randomNumber(&random, least, most);
-    };
-    const auto signedNumber = [&](uint32_t least, uint32_t most) {
-      return static_cast<int32_t>(number(least, most));
-    };
-    ops::TransposeConv2dParameters g;
-    ops::Window2d& w = g.window;
-    w.filterHeight = signedNumber(1, 5);
-    w.filterWidth = signedNumber(1, 5);
-    w.strideHeight = signedNumber(1, 4);
-    w.strideWidth = signedNumber(1, 4);
-    w.padding = {signedNumber(0, 4), signedNumber(0, 4), signedNumber(0, 4), signedNumber(0, 4)};
-    if (round % 2 == 0) w.padding = {};
-    g.input = {number(1, 3), number(1, 12), number(1, 12), number(1, 40)};
-    g.output.channels = number(1, 70);
-    // As in models, there is a rest only without padding.
-    const bool hasRest = round % 2 == 0;
-    findOutput(&g, hasRest ? number(0, static_cast<uint32_t>(w.strideHeight) - 1) : 0,
-               hasRest ? number(0, static_cast<uint32_t>(w.strideWidth) - 1) : 0);
-    // XNNPACK cannot compute fewer outputs than the stride.
-    if (g.output.height < static_cast<uint32_t>(w.strideHeight) ||
-        g.output.width < static_cast<uint32_t>(w.strideWidth))
-      continue;
-    compare(g, round);
-    ++tried;
-  }
-  EXPECT_GT(tried, 200u);
+  EXPECT_GT(forRandomTransposed(300, [&](const ops::TransposeConv2dParameters& g,
+                                         unsigned seed) { compare(g, seed); }),
+            200u);
 }
 
 // Several tasks, and more channels than two panels.
