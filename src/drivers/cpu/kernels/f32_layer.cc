@@ -79,6 +79,12 @@ class F32LayerKernel final : public Kernel {
       // Whole lines have the fewest tiles that are not full.
       if (way_ == Way::kRows && rowsPerTask_ > g.outputWidth)
         rowsPerTask_ -= rowsPerTask_ % g.outputWidth;
+      // Of few rows each thread gets as many.
+      if (way_ != Way::kRows && threads > 1 && rows_ < tasks * tileRows_) {
+        const size_t chunks = (rows_ + rowsPerTask_ - 1) / rowsPerTask_;
+        const size_t even = (chunks + threads - 1) / threads * threads;
+        rowsPerTask_ = std::max((rows_ + even - 1) / even, tileRows_ / 2);
+      }
     }
     chunks_ = (rows_ + rowsPerTask_ - 1) / rowsPerTask_;
     // Divides it by columns, too: each thread reads the weights of some columns.
