@@ -8,8 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/format.h"
 #include "base/log.h"
 #include "drivers/vulkan/compilation_cache/model_cache.h"
+#include "drivers/vulkan/plan/products.h"
 #include "drivers/vulkan/prepared_model.h"
 #include "drivers/vulkan/sample_models.h"
 #include "hal/interpreted_model.h"
@@ -61,9 +63,11 @@ bool areNear(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, float
   return true;
 }
 
-Result<bool> isRight(const OpenGpu& open, const SampleModel& sample) {
+Result<bool> isRight(const OpenGpu& open, const SampleModel& sample, uint32_t part) {
   OpenGpu unchecked = open;
   unchecked.answers = nullptr;
+  unchecked.tuner = nullptr;
+  unchecked.part = part;
   HEARTH_ASSIGN(const auto prepared,
                 VulkanPreparedModel::create(std::move(unchecked), *sample.model, {}, {}));
   HEARTH_ASSIGN(const auto reference, hal::prepareInterpreted(sample.model, {}, nullptr, "",
@@ -124,24 +128,26 @@ void KnownAnswers::flush() {
   if (store != nullptr) store->flush();
 }
 
-Status KnownAnswers::check(const OpenGpu& open, const std::string& shader) {
+Status KnownAnswers::check(const OpenGpu& open, const std::string& shader, uint32_t part) {
+  const std::string name =
+      part == 0 ? shader : base::formatText("{} in parts of {}", shader, kParts[part]);
   const std::lock_guard lock(mutex_);
   recall(open);
-  auto tried = isRight_.find(shader);
+  auto tried = isRight_.find(name);
   if (tried == isRight_.end()) {
     bool isGood = true;
     if (const std::optional<SampleModel> sample = sampleModelOf(shader)) {
-      HEARTH_ASSIGN(isGood, isRight(open, *sample));
+      HEARTH_ASSIGN(isGood, isRight(open, *sample, part));
     }
     if (!isGood)
       base::logWarn("The GPU {} computes wrongly with the shader {}, which is not used.",
-                    open.gpu->facts().name, shader);
-    tried = isRight_.emplace(shader, isGood).first;
+                    open.gpu->facts().name, name);
+    tried = isRight_.emplace(name, isGood).first;
     if (isGood) remember();
   }
   if (tried->second) return {};
   return fail(ErrorCode::kUnsupported, "The GPU {} computes wrongly with the shader {}.",
-              open.gpu->facts().name, shader);
+              open.gpu->facts().name, name);
 }
 
 std::vector<std::string> KnownAnswers::wrongShaders() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,9 +27,10 @@ class KnownAnswers {
   using OpenStore = std::function<std::shared_ptr<cache::SegmentStore>()>;
   explicit KnownAnswers(OpenStore openStore = {}) : openStore_(std::move(openStore)) {}
 
-  // kUnsupported, naming it, for a shader that is wrong on this GPU. Other errors as those of a
-  // preparation and an execution: the shader is then tried again the next time.
-  Status check(const OpenGpu& open, const std::string& shader);
+  // kUnsupported, naming it, for a shader that is wrong on this GPU, in these parts (of kParts in
+  // plan/products.h). Other errors as those of a preparation and an execution: the shader is then
+  // tried again the next time.
+  Status check(const OpenGpu& open, const std::string& shader, uint32_t part = 0);
 
   // The shaders that were found wrong so far.
   std::vector<std::string> wrongShaders();

@@ -14,6 +14,7 @@
 #include "drivers/vulkan/context/transfer.h"
 #include "drivers/vulkan/lowering/plan_builder.h"
 #include "drivers/vulkan/plan/constant_bytes.h"
+#include "drivers/vulkan/plan/products.h"
 #include "hal/fenced_thread.h"
 #include "hal/request_check.h"
 
@@ -69,6 +70,7 @@ class VulkanExecution final : public hal::Execution {
     result.outputShapes = shapes_;
     // Its time is not measured: the queue has waited before.
     finish(context_->finish(), &result);
+    model_->noteExecution();
     return result;
   }
 
@@ -100,6 +102,7 @@ class VulkanExecution final : public hal::Execution {
     }
     result.status = hal::checkMemoriesWhole(request_.pools);
     if (result.status) result.timing = {onDevice, nanosecondsSince(start)};
+    model_->noteExecution();
     return result;
   }
 
@@ -180,6 +183,7 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::create(
   plan.forgetModel();
   std::shared_ptr<VulkanPreparedModel> prepared(
       new VulkanPreparedModel(std::move(open), std::move(plan)));
+  prepared->chooseParts(options);
   HEARTH_TRY(prepared->uploadConstants(constants.pieces()));
   HEARTH_TRY(prepared->compile());
   HEARTH_TRY(hal::checkPoolsWhole(model));
@@ -212,6 +216,7 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createSaved(
   const std::span<const uint8_t> constants(saved.constants.data(), plan.constantBytes);
   std::shared_ptr<VulkanPreparedModel> prepared(
       new VulkanPreparedModel(std::move(open), std::move(plan)));
+  prepared->chooseParts(options);
   HEARTH_TRY(prepared->uploadConstants({&constants, 1}));
   HEARTH_TRY(prepared->compile());
   prepared->report_.state = hal::StartReport::State::kWarm;
@@ -232,12 +237,31 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createMember(
   plan.forgetModel();
   std::shared_ptr<VulkanPreparedModel> prepared(
       new VulkanPreparedModel(std::move(open), std::move(plan)));
+  prepared->chooseParts(options);
   const uint64_t made = bytes.madeBytes();
   HEARTH_ASSIGN(prepared->constants_, constants.find(prepared->open_.gpu, model, std::move(bytes)));
   HEARTH_TRY(prepared->compile());
   HEARTH_TRY(hal::checkPoolsWhole(*model));
   prepared->reportStart(made);
   return prepared;
+}
+
+void VulkanPreparedModel::chooseParts(const hal::PrepareOptions& options) {
+  const GpuFacts& facts = open_.gpu->facts();
+  if (open_.tuner == nullptr) {
+    if (open_.part == 0) return;
+    for (Dispatch& dispatch : plan_.dispatches)
+      static_cast<void>(choosePart(open_.part, facts, &dispatch));
+    return;
+  }
+  // An implementation on the CPU would be measured for longer than it computes.
+  if (!options.isTuned || facts.type == VK_PHYSICAL_DEVICE_TYPE_CPU) return;
+  if (!open_.tuner->choose(facts, &plan_)) return;
+  report_.tuning.state = hal::TuningReport::State::kRecalled;
+  report_.tuning.changedNodes =
+      static_cast<uint32_t>(std::ranges::count_if(plan_.dispatches, [](const Dispatch& dispatch) {
+        return productShapeOf(dispatch) && dispatch.constant != 0;
+      }));
 }
 
 Status VulkanPreparedModel::compile() {

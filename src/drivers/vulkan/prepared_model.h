@@ -16,6 +16,7 @@
 #include "drivers/vulkan/gpu_model.h"
 #include "drivers/vulkan/known_answers.h"
 #include "drivers/vulkan/plan/plan.h"
+#include "drivers/vulkan/product_tuner.h"
 #include "drivers/vulkan/run_context.h"
 #include "drivers/vulkan/shared_constants.h"
 #include "graph/model.h"
@@ -29,6 +30,8 @@ struct OpenGpu {
   std::shared_ptr<Pipelines> pipelines;
   std::shared_ptr<DeviceTensors> tensors;  // that clients have on it; null: there are none
   std::shared_ptr<KnownAnswers> answers;   // of its shaders; null: they are not checked
+  std::shared_ptr<ProductTuner> tuner;     // null: products are computed in `part`
+  uint32_t part = 0;                       // one of kParts (plan/products.h)
 };
 
 // Whether the GPU runs the model, of which all shapes of inputs are known. Errors as buildPlan()
@@ -73,11 +76,17 @@ class VulkanPreparedModel final : public GpuModel,
   // when the execution is done with it.
   Result<std::unique_ptr<RunContext>> takeContext(const DeviceArguments& arguments);
   void giveContext(std::unique_ptr<RunContext> context);
+  // Called when an execution has ended.
+  void noteExecution() const {
+    if (open_.tuner != nullptr) open_.tuner->noteExecution(open_);
+  }
 
  private:
   VulkanPreparedModel(OpenGpu open, Plan plan) : open_(std::move(open)), plan_(std::move(plan)) {}
   // Brings the constants to the GPU, in pieces that follow each other.
   Status uploadConstants(std::span<const std::span<const uint8_t>> constants);
+  // In which parts products are computed.
+  void chooseParts(const hal::PrepareOptions& options);
   // Compiles what is not compiled yet.
   Status compile();
   // Says how the start went, without cache files; `made` are bytes of constants that were made.

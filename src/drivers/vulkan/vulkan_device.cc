@@ -40,6 +40,7 @@ Result<OpenGpu> openGpu(const GpuOptions& options) {
   HEARTH_ASSIGN(open.pipelines, Pipelines::create(open.gpu, std::move(stored)));
   open.tensors = std::make_shared<DeviceTensors>();
   open.answers = std::make_shared<KnownAnswers>(openProcessStore);
+  open.tuner = ProductTuner::create(openProcessStore);
   return open;
 }
 
@@ -158,6 +159,7 @@ class VulkanDevice final : public hal::Device {
     const OpenGpu open = current();
     open.pipelines->flushStore();
     open.answers->flush();
+    if (open.tuner != nullptr) open.tuner->flush();
   }
 
  private:

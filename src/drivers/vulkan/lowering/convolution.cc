@@ -6,6 +6,7 @@
 
 #include "drivers/vulkan/lowering/factors.h"
 #include "drivers/vulkan/lowering/lowering.h"
+#include "drivers/vulkan/plan/products.h"
 #include "ops/conv_2d.h"
 #include "ops/fully_connected.h"
 #include "ops/transpose_conv_2d.h"
@@ -14,13 +15,6 @@ namespace hearth::vulkan {
 namespace {
 
 using graph::OperandType;
-
-// The elements of one side of the square of outputs that a work group computes.
-constexpr uint32_t kTile = 32;
-
-uint32_t tiles(uint64_t count) {
-  return static_cast<uint32_t>((count + kTile - 1) / kTile);
-}
 
 bool isQuantizedLayer(const LoweringContext& context) {
   return graph::isQuantized(context.input(0).type());
@@ -157,7 +151,7 @@ Result<Dispatch> dispatchOf(LoweringContext& context, const char* shader, const 
 Status addProduct(LoweringContext& context, const Layer& layer, uint32_t groups) {
   HEARTH_ASSIGN(Dispatch dispatch, dispatchOf(context, "convolution", layer));
   const uint64_t places = uint64_t{layer.output.batches} * layer.output.height * layer.output.width;
-  dispatch.groups = {tiles(places), tiles(layer.groupOutputs), groups};
+  dispatch.groups = {productGroups(places), productGroups(layer.groupOutputs), groups};
   return context.add(std::move(dispatch));
 }
 

@@ -11,6 +11,7 @@
 #include "drivers/vulkan/lowering/factors.h"
 #include "drivers/vulkan/lowering/lowering.h"
 #include "drivers/vulkan/lowering/tables.h"
+#include "drivers/vulkan/plan/products.h"
 #include "ops/batch_matmul.h"
 #include "ops/scaled_dot_product_attention.h"
 
@@ -19,13 +20,7 @@ namespace {
 
 using graph::OperandType;
 
-// The elements of one side of the square of outputs that a work group computes.
-constexpr uint32_t kTile = 32;
 constexpr size_t kLoops = 3;
-
-uint32_t tiles(uint32_t count) {
-  return (count + kTile - 1) / kTile;
-}
 
 // One loop over products of matrices. Steps count elements.
 struct Loop {
@@ -83,7 +78,7 @@ Status addProducts(LoweringContext& context, const std::string& suffix, const Pr
   for (const uint32_t Loop::* side : {&Loop::left, &Loop::right, &Loop::output})
     for (const Loop& loop : loops) dispatch.parameters.push_back(loop.*side);
   for (const int32_t limit : limits) dispatch.parameters.push_back(bitsOf(limit));
-  dispatch.groups = {tiles(products.rows), tiles(products.columns), count};
+  dispatch.groups = {productGroups(products.rows), productGroups(products.columns), count};
   dispatch.products = uint64_t{count} * products.rows * products.columns * products.depth;
   return context.add(std::move(dispatch));
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution and fully connected layers as a product of matrices: rows are places of the output,
 // columns its channels, and the inner dimension runs over the window and the channels of a group.
-// A work group computes 32 x 32 elements, an invocation 4 x 4 of them. Weights are
-// [output channel, filter row, filter column, input channel of the group].
+// A work group computes kTile x kTile elements, an invocation kPart x kPart of them: each element
+// is the same sum, in the same order, whatever kPart is. Weights are [output channel, filter row,
+// filter column, input channel of the group].
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
@@ -11,12 +12,15 @@
 
 layout(local_size_x = 8, local_size_y = 8) in;
 
-const uint kTile = 32;
+// Of kParts in plan/products.h.
+layout(constant_id = 0) const uint kChoice = 0;
+const uint kPart = kChoice == 0 ? 4 : kChoice == 1 ? 2 : 8;
+const uint kTile = 8 * kPart;
 const uint kDepth = 16;
-const uint kPart = 4;
+const uint kPitch = kTile + 1;
 
-shared SUM dataTile[kDepth][kTile + 1];
-shared SUM weightTile[kDepth][kTile + 1];
+shared SUM dataTile[kDepth * kPitch];
+shared SUM weightTile[kDepth * kPitch];
 
 void main() {
   const uint rows = p.batches * p.outputHeight * p.outputWidth;
@@ -25,7 +29,7 @@ void main() {
   const uint firstColumn = gl_WorkGroupID.y * kTile;
   const uint group = gl_WorkGroupID.z;
 
-  // What this invocation loads into the tiles: one row of each, at every second depth.
+  // What this invocation loads into the tiles: one row of each, at some of the depths.
   const uint lane = gl_LocalInvocationIndex % kTile;
   const uint firstLevel = gl_LocalInvocationIndex / kTile;
   const uint loadedRow = firstRow + lane;
@@ -37,9 +41,8 @@ void main() {
   const uint dataBase = batch * p.dataBatch + group * p.groupInputs * p.dataChannel;
   const uint weightBase = (group * p.groupOutputs + loadedColumn) * depth;
 
-  SUM sums[kPart][kPart];
-  for (uint i = 0; i < kPart; ++i)
-    for (uint j = 0; j < kPart; ++j) sums[i][j] = SUM(0);
+  SUM sums[kPart * kPart];
+  for (uint i = 0; i < kPart * kPart; ++i) sums[i] = SUM(0);
 
   for (uint first = 0; first < depth; first += kDepth) {
     for (uint level = firstLevel; level < kDepth; level += 64 / kTile) {
@@ -56,17 +59,17 @@ void main() {
           value = dataAt(dataBase + uint(row) * p.dataRow + uint(column) * p.dataColumn +
                          k % p.groupInputs * p.dataChannel);
       }
-      dataTile[level][lane] = value;
-      weightTile[level][lane] = weight;
+      dataTile[level * kPitch + lane] = value;
+      weightTile[level * kPitch + lane] = weight;
     }
     barrier();
     for (uint level = 0; level < kDepth; ++level) {
       SUM values[kPart];
       for (uint i = 0; i < kPart; ++i)
-        values[i] = dataTile[level][gl_LocalInvocationID.x + i * 8];
+        values[i] = dataTile[level * kPitch + gl_LocalInvocationID.x + i * 8];
       for (uint j = 0; j < kPart; ++j) {
-        const SUM weight = weightTile[level][gl_LocalInvocationID.y + j * 8];
-        for (uint i = 0; i < kPart; ++i) sums[i][j] += values[i] * weight;
+        const SUM weight = weightTile[level * kPitch + gl_LocalInvocationID.y + j * 8];
+        for (uint i = 0; i < kPart; ++i) sums[i * kPart + j] += values[i] * weight;
       }
     }
     barrier();
@@ -80,7 +83,7 @@ void main() {
       const uint column = firstColumn + gl_LocalInvocationID.y + j * 8;
       if (column < p.groupOutputs)
         putSum(row / (p.outputHeight * p.outputWidth), at / p.outputWidth, at % p.outputWidth,
-               group * p.groupOutputs + column, sums[i][j]);
+               group * p.groupOutputs + column, sums[i * kPart + j]);
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices that lie anywhere in their tensors: steps say where. A work group computes
-// 32 x 32 elements of one product, an invocation 4 x 4 of them.
+// kTile x kTile elements of one product, an invocation kPart x kPart of them: each element is the
+// same sum, in the same order, whatever kPart is.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
@@ -8,9 +9,12 @@
 
 layout(local_size_x = 8, local_size_y = 8) in;
 
-const uint kTile = 32;
+// Of kParts in plan/products.h.
+layout(constant_id = 0) const uint kChoice = 0;
+const uint kPart = kChoice == 0 ? 4 : kChoice == 1 ? 2 : 8;
+const uint kTile = 8 * kPart;
 const uint kDepth = 16;
-const uint kPart = 4;
+const uint kPitch = kTile + 1;
 
 layout(binding = 0) readonly buffer LeftBuffer { DATA lefts[]; };
 layout(binding = 1) readonly buffer RightBuffer { DATA rights[]; };
@@ -25,8 +29,8 @@ layout(push_constant) uniform Parameters {
   int leftZeroPoint, rightZeroPoint, outputZeroPoint, lowest, highest;
 } p;
 
-shared SUM leftTile[kDepth][kTile + 1];
-shared SUM rightTile[kDepth][kTile + 1];
+shared SUM leftTile[kDepth * kPitch];
+shared SUM rightTile[kDepth * kPitch];
 
 #if defined(REAL)
 SUM leftAt(uint index) { return SUM(lefts[index]); }
@@ -52,33 +56,32 @@ uint firstOf(uint steps[3]) {
 void main() {
   const uint firstRow = gl_WorkGroupID.x * kTile;
   const uint firstColumn = gl_WorkGroupID.y * kTile;
-  // What this invocation loads into the tiles: one row of each, at every second depth.
+  // What this invocation loads into the tiles: one row of each, at some of the depths.
   const uint lane = gl_LocalInvocationIndex % kTile;
   const uint firstLevel = gl_LocalInvocationIndex / kTile;
   const uint left = firstOf(p.leftSteps) + (firstRow + lane) * p.leftRow;
   const uint right = firstOf(p.rightSteps) + (firstColumn + lane) * p.rightColumn;
 
-  SUM sums[kPart][kPart];
-  for (uint i = 0; i < kPart; ++i)
-    for (uint j = 0; j < kPart; ++j) sums[i][j] = SUM(0);
+  SUM sums[kPart * kPart];
+  for (uint i = 0; i < kPart * kPart; ++i) sums[i] = SUM(0);
 
   for (uint first = 0; first < p.depth; first += kDepth) {
     for (uint level = firstLevel; level < kDepth; level += 64 / kTile) {
       const uint k = first + level;
       const bool isInside = k < p.depth;
-      leftTile[level][lane] =
+      leftTile[level * kPitch + lane] =
           isInside && firstRow + lane < p.rows ? leftAt(left + k * p.leftDepth) : SUM(0);
-      rightTile[level][lane] =
+      rightTile[level * kPitch + lane] =
           isInside && firstColumn + lane < p.columns ? rightAt(right + k * p.rightDepth) : SUM(0);
     }
     barrier();
     for (uint level = 0; level < kDepth; ++level) {
       SUM values[kPart];
       for (uint i = 0; i < kPart; ++i)
-        values[i] = leftTile[level][gl_LocalInvocationID.x + i * 8];
+        values[i] = leftTile[level * kPitch + gl_LocalInvocationID.x + i * 8];
       for (uint j = 0; j < kPart; ++j) {
-        const SUM other = rightTile[level][gl_LocalInvocationID.y + j * 8];
-        for (uint i = 0; i < kPart; ++i) sums[i][j] += values[i] * other;
+        const SUM other = rightTile[level * kPitch + gl_LocalInvocationID.y + j * 8];
+        for (uint i = 0; i < kPart; ++i) sums[i * kPart + j] += values[i] * other;
       }
     }
     barrier();
@@ -91,7 +94,7 @@ void main() {
       const uint column = firstColumn + gl_LocalInvocationID.y + j * 8;
       if (row < p.rows && column < p.columns)
         outputs[base + row * p.outputRow + column * p.outputColumn] =
-            DATA(STORED(resultOf(sums[i][j])));
+            DATA(STORED(resultOf(sums[i * kPart + j])));
     }
   }
 }
