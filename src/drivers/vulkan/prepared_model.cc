@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "drivers/vulkan/compilation_cache/model_cache.h"
 #include "drivers/vulkan/context/transfer.h"
+#include "drivers/vulkan/host_imports.h"
 #include "drivers/vulkan/lowering/plan_builder.h"
 #include "drivers/vulkan/plan/constant_bytes.h"
 #include "drivers/vulkan/plan/products.h"
@@ -87,8 +88,10 @@ class VulkanExecution final : public hal::Execution {
     const Plan& plan = model_->plan();
     for (size_t i = 0; i < plan.inputs.size(); ++i) {
       if (plan.inputs[i] == kNoTensor || arguments_.inputs[i] != nullptr) continue;
-      std::memcpy(context_->input(i), request_.inputs[i].data, plan.tensors[plan.inputs[i]].bytes);
-      result.copiedBytes += plan.tensors[plan.inputs[i]].bytes;
+      const uint64_t bytes = plan.tensors[plan.inputs[i]].bytes;
+      // Null where the GPU copies it.
+      if (uint8_t* const to = context_->input(i)) std::memcpy(to, request_.inputs[i].data, bytes);
+      if (!context_->isUsedInPlace(i)) result.copiedBytes += bytes;
     }
     const auto submitted = std::chrono::steady_clock::now();
     finish(context_->run(), &result);
@@ -96,9 +99,11 @@ class VulkanExecution final : public hal::Execution {
     const uint64_t onDevice = nanosecondsSince(submitted);
     for (size_t i = 0; i < plan.outputs.size(); ++i) {
       if (!request_.outputs[i].isPresent) continue;
-      std::memcpy(request_.outputs[i].data, context_->output(i),
-                  plan.tensors[plan.outputs[i]].bytes);
-      result.copiedBytes += plan.tensors[plan.outputs[i]].bytes;
+      const uint64_t bytes = plan.tensors[plan.outputs[i]].bytes;
+      // As above.
+      if (const uint8_t* const from = context_->output(i))
+        std::memcpy(request_.outputs[i].data, from, bytes);
+      result.copiedBytes += bytes;
     }
     result.status = hal::checkMemoriesWhole(request_.pools);
     if (result.status) result.timing = {onDevice, nanosecondsSince(start)};
@@ -317,6 +322,7 @@ Result<std::unique_ptr<RunContext>> VulkanPreparedModel::takeContext(
 }
 
 void VulkanPreparedModel::giveContext(std::unique_ptr<RunContext> context) {
+  context->leaveHost();
   const std::lock_guard lock(mutex_);
   if (idle_.size() < kMostIdle) idle_.push_back(std::move(context));
 }
@@ -379,6 +385,7 @@ Result<std::unique_ptr<hal::Execution>> VulkanPreparedModel::createExecution(hal
   for (size_t i = 0; i < bound.outputs.size(); ++i)
     HEARTH_TRY(
         checkDimensions(plan_.outputDimensions[i], bound.outputs[i].dimensions, "output", i));
+  importMemories(open_.gpu, plan_, request, bound, &arguments);
   HEARTH_ASSIGN(std::unique_ptr<RunContext> context, takeContext(arguments));
   return std::make_unique<VulkanExecution>(shared_from_this(), std::move(context), std::move(bound),
                                            std::move(arguments));

@@ -50,6 +50,14 @@ std::vector<uint32_t> tokensOf(const DeviceArguments& arguments) {
   return tokens;
 }
 
+bool hasHostPlaces(const DeviceArguments& arguments) {
+  const auto isOne = [](const HostPlace& place) {
+    return place.buffer != nullptr;
+  };
+  return std::ranges::any_of(arguments.hostInputs, isOne) ||
+         std::ranges::any_of(arguments.hostOutputs, isOne);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RunContext>> RunContext::create(std::shared_ptr<Gpu> gpu,
@@ -95,7 +103,11 @@ Status RunContext::allocateSets(size_t count) {
 }
 
 bool RunContext::isBoundTo(const DeviceArguments& arguments) const {
-  return tokens_ == tokensOf(arguments);
+  return !hasHostPlaces(arguments) && tokens_ == tokensOf(arguments);
+}
+
+void RunContext::leaveHost() {
+  if (isAtHost_) tokens_.reset();
 }
 
 Status RunContext::bind(const DeviceArguments& arguments) {
@@ -104,6 +116,7 @@ Status RunContext::bind(const DeviceArguments& arguments) {
   findPlaces(arguments);
   HEARTH_TRY(record(arguments));
   tokens_ = tokensOf(arguments);
+  isAtHost_ = hasHostPlaces(arguments);
   return {};
 }
 
@@ -112,11 +125,12 @@ Status RunContext::placeArguments(const DeviceArguments& arguments) {
   // room.
   const auto place = [&](const std::vector<TensorId>& ids,
                          const std::vector<std::shared_ptr<DeviceTensor>>& tensors,
-                         Buffer::Kind kind, std::unique_ptr<Buffer>* buffer,
-                         std::vector<uint8_t*>* pointers, uint64_t bytes) -> Status {
+                         const std::vector<HostPlace>& hostPlaces, Buffer::Kind kind,
+                         std::unique_ptr<Buffer>* buffer, std::vector<uint8_t*>* pointers,
+                         uint64_t bytes) -> Status {
     std::vector<uint64_t> offsets;
     const auto isOfHost = [&](size_t i) {
-      return ids[i] != kNoTensor && tensors[i] == nullptr;
+      return ids[i] != kNoTensor && tensors[i] == nullptr && hostPlaces[i].buffer == nullptr;
     };
     for (size_t i = 0; i < ids.size(); ++i) {
       offsets.push_back(bytes);
@@ -131,16 +145,18 @@ Status RunContext::placeArguments(const DeviceArguments& arguments) {
       pointers->push_back(isOfHost(i) ? (*buffer)->data() + offsets[i] : nullptr);
     return {};
   };
-  HEARTH_TRY(place(plan_.inputs, arguments.inputs, Buffer::Kind::kUpload, &upload_, &inputs_, 0));
+  HEARTH_TRY(place(plan_.inputs, arguments.inputs, arguments.hostInputs, Buffer::Kind::kUpload,
+                   &upload_, &inputs_, 0));
   // The fault lies before the outputs.
   const bool hasFault = plan_.fault != kNoTensor;
-  HEARTH_TRY(place(plan_.outputs, arguments.outputs, Buffer::Kind::kDownload, &download_, &outputs_,
-                   hasFault ? kArgumentAlignment : 0));
+  HEARTH_TRY(place(plan_.outputs, arguments.outputs, arguments.hostOutputs, Buffer::Kind::kDownload,
+                   &download_, &outputs_, hasFault ? kArgumentAlignment : 0));
   fault_ = hasFault ? download_->data() : nullptr;
   return {};
 }
 
-// A tensor of the client takes the place of the model's input. It takes that of an output, too,
+// A tensor of the client takes the place of the model's input, as does its memory, unless the GPU
+// would read that through a bus, more than once. A tensor takes that of an output, too,
 // unless its memory is an argument in another role, or the output is one: then it is copied at the
 // end.
 void RunContext::findPlaces(const DeviceArguments& arguments) {
@@ -154,12 +170,20 @@ void RunContext::findPlaces(const DeviceArguments& arguments) {
   const auto rootId = [&](TensorId id) {
     return &plan_.rootOf(id) - plan_.tensors.data();
   };
+  const GpuFacts& facts = gpu_->facts();
+  inPlace_.assign(plan_.inputs.size(), false);
   std::vector<bool> isArgument(places_.size());
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
     if (plan_.inputs[i] == kNoTensor) continue;
     isArgument[rootId(plan_.inputs[i])] = true;
     if (arguments.inputs[i] != nullptr)
       places_[rootId(plan_.inputs[i])] = {arguments.inputs[i]->handle(), 0};
+    const HostPlace& host = arguments.hostInputs[i];
+    if (host.buffer == nullptr || facts.type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ||
+        host.offset % facts.rangeAlignment != 0)
+      continue;
+    places_[rootId(plan_.inputs[i])] = {host.buffer->handle(), host.offset};
+    inPlace_[i] = true;
   }
   for (size_t i = 0; i < plan_.outputs.size(); ++i) {
     const std::shared_ptr<DeviceTensor>& tensor = arguments.outputs[i];
@@ -189,11 +213,17 @@ void RunContext::recordCopy(VkBuffer from, VkBuffer to, const VkBufferCopy& regi
 Status RunContext::record(const DeviceArguments& arguments) {
   HEARTH_TRY(commands_->begin());
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
-    if (inputs_[i] == nullptr) continue;
+    const HostPlace& host = arguments.hostInputs[i];
+    const bool isCopiedFromHost = host.buffer != nullptr && !inPlace_[i];
+    if (inputs_[i] == nullptr && !isCopiedFromHost) continue;
     const Place& place = placeOf(plan_.inputs[i]);
+    const uint64_t bytes = plan_.tensors[plan_.inputs[i]].bytes;
+    if (isCopiedFromHost) {
+      recordCopy(host.buffer->handle(), place.buffer, {host.offset, place.offset, bytes});
+      continue;
+    }
     const auto from = static_cast<VkDeviceSize>(inputs_[i] - upload_->data());
-    recordCopy(upload_->handle(), place.buffer,
-               {from, place.offset, plan_.tensors[plan_.inputs[i]].bytes});
+    recordCopy(upload_->handle(), place.buffer, {from, place.offset, bytes});
   }
   commands_->barrier();
   HEARTH_TRY(recordDispatches());
@@ -204,6 +234,10 @@ Status RunContext::record(const DeviceArguments& arguments) {
     if (const DeviceTensor* const tensor = arguments.outputs[i].get()) {
       if (place.buffer != tensor->handle())
         recordCopy(place.buffer, tensor->handle(), {place.offset, 0, bytes});
+      continue;
+    }
+    if (const HostPlace& host = arguments.hostOutputs[i]; host.buffer != nullptr) {
+      recordCopy(place.buffer, host.buffer->handle(), {place.offset, host.offset, bytes});
       continue;
     }
     const auto to = static_cast<VkDeviceSize>(outputs_[i] - download_->data());

@@ -21,11 +21,19 @@
 
 namespace hearth::vulkan {
 
-// The arguments of a run that lie in the memory of the GPU, by their places among the model's
-// inputs and outputs; null for those that the host has.
+// A place in memory of the client that has become a buffer; a null buffer for none.
+struct HostPlace {
+  std::shared_ptr<Buffer> buffer;
+  uint64_t offset = 0;
+};
+
+// The arguments of a run that the GPU itself reaches, by their places among the model's inputs and
+// outputs: those in its memory, and those in memory of the client. Null for those that are copied.
 struct DeviceArguments {
   std::vector<std::shared_ptr<DeviceTensor>> inputs;
   std::vector<std::shared_ptr<DeviceTensor>> outputs;
+  std::vector<HostPlace> hostInputs = std::vector<HostPlace>(inputs.size());
+  std::vector<HostPlace> hostOutputs = std::vector<HostPlace>(outputs.size());
 };
 
 // Memory for one run of a plan at a time, and the commands of it: they copy the host's inputs in,
@@ -46,11 +54,15 @@ class RunContext {
   // Pipelines::find() and the calls that record; after one the context is bound to nothing.
   Status bind(const DeviceArguments& arguments);
   bool isBoundTo(const DeviceArguments& arguments) const;
+  // Forgets memory of the client, which may be freed from now on.
+  void leaveHost();
 
   // Where input `index` of the model has to be before a run, and where output `index` is after it;
-  // null for an input that is not used and for arguments in the memory of the GPU.
+  // null for an input that is not used and for arguments that the GPU reaches.
   uint8_t* input(size_t index) { return inputs_[index]; }
   const uint8_t* output(size_t index) const { return outputs_[index]; }
+  // Whether shaders read it in memory of the client.
+  bool isUsedInPlace(size_t index) const { return inPlace_[index]; }
   // Whether the last run found its inputs wrong (Plan::fault).
   bool hasFault() const;
 
@@ -96,7 +108,9 @@ class RunContext {
   std::vector<Place> places_;  // by tensor; of roots only
   std::vector<uint8_t*> inputs_;
   std::vector<uint8_t*> outputs_;
+  std::vector<bool> inPlace_;  // inputs
   uint8_t* fault_ = nullptr;
+  bool isAtHost_ = false;  // bound to memory of the client
   // Of the tensors that it is bound to, 0 for the host's arguments; none while it is not bound.
   std::optional<std::vector<uint32_t>> tokens_;
 };

@@ -6,6 +6,15 @@
 #include "memory/budget.h"
 
 namespace hearth::vulkan {
+namespace {
+
+constexpr VkBufferUsageFlags kUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                      VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                      VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+constexpr VkMemoryPropertyFlags kVisible =
+    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+
+}  // namespace
 
 Result<std::unique_ptr<Buffer>> Buffer::create(std::shared_ptr<Gpu> gpu, uint64_t bytes,
                                                Kind kind) {
@@ -18,20 +27,59 @@ Result<std::unique_ptr<Buffer>> Buffer::create(std::shared_ptr<Gpu> gpu, uint64_
   return buffer;
 }
 
+Result<std::unique_ptr<Buffer>> Buffer::ofHost(std::shared_ptr<Gpu> gpu, uint8_t* data,
+                                               uint64_t bytes, std::shared_ptr<const void> owner) {
+  std::unique_ptr<Buffer> buffer(new Buffer(std::move(gpu)));
+  buffer->owner_ = std::move(owner);
+  HEARTH_TRY(buffer->import(data, bytes));
+  return buffer;
+}
+
+Status Buffer::import(uint8_t* data, uint64_t bytes) {
+  constexpr VkExternalMemoryHandleTypeFlagBits kHost =
+      VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  bytes_ = bytes;
+  const VolkDeviceTable& vk = gpu_->functions();
+  const VkExternalMemoryBufferCreateInfo external{
+      VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, nullptr, kHost};
+  VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, &external};
+  info.size = bytes;
+  info.usage = kUsage;
+  HEARTH_TRY(
+      checkResult(vk.vkCreateBuffer(gpu_->device(), &info, nullptr, &buffer_), "vkCreateBuffer"));
+  VkMemoryRequirements needs;
+  vk.vkGetBufferMemoryRequirements(gpu_->device(), buffer_, &needs);
+  if (needs.size > bytes)
+    return fail(ErrorCode::kUnsupported, "A buffer over {} bytes of the host needs {}.", bytes,
+                needs.size);
+  VkMemoryHostPointerPropertiesEXT pointer{VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
+  HEARTH_TRY(
+      checkResult(vk.vkGetMemoryHostPointerPropertiesEXT(gpu_->device(), kHost, data, &pointer),
+                  "vkGetMemoryHostPointerPropertiesEXT"));
+  const VkImportMemoryHostPointerInfoEXT import{
+      VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT, nullptr, kHost, data};
+  VkMemoryAllocateInfo memory{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &import};
+  memory.allocationSize = bytes;
+  HEARTH_ASSIGN(memory.memoryTypeIndex,
+                gpu_->memoryType(needs.memoryTypeBits & pointer.memoryTypeBits, kVisible,
+                                 VK_MEMORY_PROPERTY_HOST_CACHED_BIT));
+  HEARTH_TRY(checkResult(vk.vkAllocateMemory(gpu_->device(), &memory, nullptr, &memory_),
+                         "vkAllocateMemory"));
+  return checkResult(vk.vkBindBufferMemory(gpu_->device(), buffer_, memory_, 0),
+                     "vkBindBufferMemory");
+}
+
 Status Buffer::allocate(uint64_t bytes, Kind kind) {
   HEARTH_ASSIGN(room_, memory::reserveRoom(bytes));
   bytes_ = bytes;
   const VolkDeviceTable& vk = gpu_->functions();
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = bytes;
-  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-               VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  info.usage = kUsage;
   HEARTH_TRY(
       checkResult(vk.vkCreateBuffer(gpu_->device(), &info, nullptr, &buffer_), "vkCreateBuffer"));
   VkMemoryRequirements needs;
   vk.vkGetBufferMemoryRequirements(gpu_->device(), buffer_, &needs);
-  constexpr VkMemoryPropertyFlags kVisible =
-      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   const bool isOfDevice = kind == Kind::kDevice;
   const VkMemoryPropertyFlags preferred = isOfDevice ? VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
                                           : kind == Kind::kDownload
@@ -54,7 +102,11 @@ Status Buffer::allocate(uint64_t bytes, Kind kind) {
 }
 
 Buffer::~Buffer() {
-  if (gpu_->isLost()) return;
+  if (gpu_->isLost()) {
+    // The GPU may still be writing there.
+    if (owner_ != nullptr) new std::shared_ptr<const void>(std::move(owner_));
+    return;
+  }
   const VolkDeviceTable& vk = gpu_->functions();
   vk.vkDestroyBuffer(gpu_->device(), buffer_, nullptr);
   vk.vkFreeMemory(gpu_->device(), memory_, nullptr);

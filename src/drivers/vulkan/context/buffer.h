@@ -26,6 +26,11 @@ class Buffer {
   // the calling thread (memory/budget.h); kResourceExhaustedPersistent above the device's limit.
   static Result<std::unique_ptr<Buffer>> create(std::shared_ptr<Gpu> gpu, uint64_t bytes,
                                                 Kind kind);
+  // A buffer over memory of the host, which `owner` keeps mapped and writable. Address and size are
+  // multiples of GpuFacts::hostAlignment, which is not 0. kUnsupported, or an error of Vulkan's,
+  // where the GPU does not take it.
+  static Result<std::unique_ptr<Buffer>> ofHost(std::shared_ptr<Gpu> gpu, uint8_t* data,
+                                                uint64_t bytes, std::shared_ptr<const void> owner);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -38,9 +43,11 @@ class Buffer {
  private:
   explicit Buffer(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
   Status allocate(uint64_t bytes, Kind kind);
+  Status import(uint8_t* data, uint64_t bytes);
 
   std::shared_ptr<Gpu> gpu_;
   std::shared_ptr<void> room_;
+  std::shared_ptr<const void> owner_;  // of the host's memory; null for memory of its own
   VkBuffer buffer_ = VK_NULL_HANDLE;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
   uint64_t bytes_ = 0;

@@ -70,6 +70,29 @@ bool takesSyncFiles(VkPhysicalDevice device) {
   return (answer.externalSemaphoreFeatures & kBoth) == kBoth;
 }
 
+// How memory of the host has to be aligned to become a buffer; 0 where it cannot.
+uint64_t hostAlignmentOf(VkPhysicalDevice device) {
+  VkPhysicalDeviceExternalBufferInfo asked{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO};
+  asked.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  asked.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  VkExternalBufferProperties answer{VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+  vkGetPhysicalDeviceExternalBufferProperties(device, &asked, &answer);
+  const VkExternalMemoryFeatureFlags features =
+      answer.externalMemoryProperties.externalMemoryFeatures;
+  if ((features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) == 0 ||
+      (features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) != 0)
+    return 0;
+  VkPhysicalDeviceExternalMemoryHostPropertiesEXT host{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &host};
+  vkGetPhysicalDeviceProperties2(device, &properties);
+  // Memories are mapped by pages: there is nothing to take behind the last one.
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t alignment = host.minImportedHostPointerAlignment;
+  return alignment != 0 && alignment <= page ? page : 0;
+}
+
 VKAPI_ATTR VkBool32 VKAPI_CALL passOn(VkDebugUtilsMessageSeverityFlagBitsEXT /*severity*/,
                                       VkDebugUtilsMessageTypeFlagsEXT /*types*/,
                                       const VkDebugUtilsMessengerCallbackDataEXT* message,
@@ -294,9 +317,12 @@ Status Gpu::createDevice() {
   info.pQueueCreateInfos = &queue;
   facts_.hasSyncFiles = hasExtension(extensions, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME) &&
                         takesSyncFiles(physical_);
+  if (hasExtension(extensions, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME))
+    facts_.hostAlignment = hostAlignmentOf(physical_);
   std::vector<const char*> wanted;
   if (isRobust2) wanted.push_back(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME);
   if (facts_.hasSyncFiles) wanted.push_back(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
+  if (facts_.hostAlignment != 0) wanted.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   info.enabledExtensionCount = static_cast<uint32_t>(wanted.size());
   info.ppEnabledExtensionNames = wanted.data();
   if (const VkResult result = vkCreateDevice(physical_, &info, nullptr, &device_);

@@ -43,7 +43,10 @@ struct GpuFacts {
   uint64_t maxBufferRange = 0;  // bytes of one tensor
   uint64_t maxAllocation = 0;   // bytes of one piece of memory
   uint64_t rangeAlignment = 1;  // of the place of a tensor in a buffer
-  uint32_t maxGroups[3] = {};   // work groups of a dispatch
+  uint64_t hostAlignment = 0;   // of memory of the host that becomes a buffer; 0: none can
+  // Of arguments in one memory of the client: making a buffer of it takes as long as copying less.
+  uint64_t leastImport = uint64_t{1} << 20;
+  uint32_t maxGroups[3] = {};  // work groups of a dispatch
   // Of layers in one submission: the kernel's driver ends one that takes seconds.
   uint64_t mostProducts = UINT64_MAX;
   VkPhysicalDeviceMemoryProperties memory{};
@@ -99,6 +102,13 @@ class Gpu {
   // Whether the device has failed or hung: nothing that was made on it is of use any more.
   bool isLost() const { return isLost_.load(std::memory_order_relaxed); }
 
+  // Whether memory of the host may become a buffer. Not once that has failed: some drivers then
+  // fail in other ways.
+  bool importsHostMemory() const {
+    return facts_.hostAlignment != 0 && !hasRefusedImport_.load(std::memory_order_relaxed);
+  }
+  void noteRefusedImport() { hasRefusedImport_.store(true, std::memory_order_relaxed); }
+
  private:
   Gpu() = default;
   Status createInstance(const GpuOptions& options);
@@ -122,6 +132,7 @@ class Gpu {
   VolkDeviceTable functions_{};
   base::Mutex queueMutex_;
   std::atomic<bool> isLost_ = false;
+  std::atomic<bool> hasRefusedImport_ = false;
   int64_t process_ = 0;  // that has opened it
 };
 

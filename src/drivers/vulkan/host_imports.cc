@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "drivers/vulkan/host_imports.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+
+namespace hearth::vulkan {
+namespace {
+
+// An argument in a memory.
+struct Use {
+  uint8_t* data = nullptr;
+  uint64_t bytes = 0;
+  HostPlace* place = nullptr;
+  bool isWritten = false;
+
+  const uint8_t* end() const { return data + bytes; }
+};
+
+// Whether one is written where another one lies: the GPU would read what it writes.
+bool conflict(const std::vector<Use>& uses) {
+  for (size_t i = 0; i < uses.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if ((uses[i].isWritten || uses[j].isWritten) && uses[i].data < uses[j].end() &&
+          uses[j].data < uses[i].end())
+        return true;
+  return false;
+}
+
+// Makes a buffer of the pages that the arguments lie in.
+Status import(const std::shared_ptr<Gpu>& gpu, const memory::PoolRef& pool,
+              const std::vector<Use>& uses) {
+  const uint64_t alignment = gpu->facts().hostAlignment;
+  const auto addressOf = [](const uint8_t* pointer) {
+    return reinterpret_cast<uintptr_t>(pointer);
+  };
+  uintptr_t first = UINTPTR_MAX, last = 0;
+  for (const Use& use : uses) {
+    first = std::min(first, addressOf(use.data));
+    last = std::max(last, addressOf(use.end()));
+  }
+  const uintptr_t before = first % alignment;
+  uint8_t* const begin =
+      std::ranges::min_element(uses, {}, [](const Use& use) { return use.data; })->data - before;
+  const uint64_t bytes = (last - first + before + alignment - 1) / alignment * alignment;
+  HEARTH_ASSIGN(std::shared_ptr<Buffer> buffer, Buffer::ofHost(gpu, begin, bytes, pool));
+  for (const Use& use : uses) *use.place = {buffer, static_cast<uint64_t>(use.data - begin)};
+  return {};
+}
+
+}  // namespace
+
+void importMemories(const std::shared_ptr<Gpu>& gpu, const Plan& plan, const hal::Request& request,
+                    const hal::BoundRequest& bound, DeviceArguments* arguments) {
+  if (!gpu->importsHostMemory()) return;
+  std::map<memory::PoolRef, std::vector<Use>> pools;
+  const auto add = [&](const hal::Argument& argument, const ops::RunArgument& given,
+                       TensorId tensor, HostPlace* place, bool isWritten) {
+    // What cannot be written is not tried: some drivers fail in other ways after they have refused.
+    if (argument.kind != hal::Argument::Kind::kPool || !argument.pool->writable() ||
+        tensor == kNoTensor || !given.isPresent)
+      return;
+    const uint64_t bytes = plan.tensors[tensor].bytes;
+    if (bytes == 0 || given.length < bytes) return;
+    pools[argument.pool].push_back({static_cast<uint8_t*>(given.data), bytes, place, isWritten});
+  };
+  for (size_t i = 0; i < plan.inputs.size(); ++i)
+    add(request.inputs[i], bound.inputs[i], plan.inputs[i], &arguments->hostInputs[i], false);
+  for (size_t i = 0; i < plan.outputs.size(); ++i)
+    add(request.outputs[i], bound.outputs[i], plan.outputs[i], &arguments->hostOutputs[i], true);
+  for (const auto& [pool, uses] : pools) {
+    uint64_t bytes = 0;
+    for (const Use& use : uses) bytes += use.bytes;
+    if (bytes < gpu->facts().leastImport || conflict(uses)) continue;
+    if (const Status imported = import(gpu, pool, uses); !imported) {
+      gpu->noteRefusedImport();
+      base::logInfo("Memories of clients are copied for the GPU {}. {}", gpu->facts().name,
+                    imported.error().toString());
+      return;
+    }
+  }
+}
+
+}  // namespace hearth::vulkan

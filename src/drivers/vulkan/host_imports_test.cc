@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments in memories of the client that the GPU reaches itself.
+#include "drivers/vulkan/host_imports.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "drivers/vulkan/prepared_model.h"
+#include "drivers/vulkan/testing/validated_device.h"
+#include "hal/cts/model_builder.h"
+#include "memory/pool.h"
+
+namespace hearth::vulkan {
+namespace {
+
+using graph::OperandType;
+using graph::OperationType;
+
+constexpr auto kFloat = OperandType::kTensorFloat32;
+constexpr uint32_t kCount = 1000;
+constexpr uint64_t kBytes = kCount * sizeof(float);
+// Of a tensor in a buffer, on any GPU.
+constexpr uint64_t kPlace = 4096;
+
+int imports = 0;
+PFN_vkAllocateMemory allocate = nullptr;
+bool refuses = false;
+
+VkResult VKAPI_CALL countImports(VkDevice device, const VkMemoryAllocateInfo* info,
+                                 const VkAllocationCallbacks* callbacks, VkDeviceMemory* memory) {
+  const auto* const next = static_cast<const VkBaseInStructure*>(info->pNext);
+  if (next != nullptr && next->sType == VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT) {
+    ++imports;
+    if (refuses) return VK_ERROR_INVALID_EXTERNAL_HANDLE;
+  }
+  return allocate(device, info, callbacks, memory);
+}
+
+class HostImportsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto gpu = Gpu::open(validatedOptions());
+    if (!gpu && gpu.error().code() == ErrorCode::kUnavailableDevice)
+      GTEST_SKIP() << gpu.error().toString();
+    ASSERT_TRUE(gpu) << gpu.error().toString();
+    open_.gpu = *std::move(gpu);
+    if (open_.gpu->facts().hostAlignment == 0) GTEST_SKIP() << "It takes no memory of the host.";
+    open_.gpu->factsForTest().leastImport = 1;
+    allocate = std::exchange(open_.gpu->functionsForTest().vkAllocateMemory, countImports);
+    imports = 0;
+    refuses = false;
+    open_.pipelines = *Pipelines::create(open_.gpu);
+    hal::cts::ModelBuilder builder;
+    const uint32_t a = builder.input(kFloat, {kCount});
+    const uint32_t b = builder.input(kFloat, {kCount});
+    builder.operation(OperationType::kSub, {a, b, builder.scalar(0)},
+                      {builder.output(kFloat, {kCount})});
+    auto prepared = VulkanPreparedModel::create(open_, builder.model(), {}, {});
+    ASSERT_TRUE(prepared) << prepared.error().toString();
+    prepared_ = *std::move(prepared);
+    for (uint32_t i = 0; i < kCount; ++i) {
+      a_.push_back(static_cast<float>(i));
+      b_.push_back(static_cast<float>(i % 7));
+      expected_.push_back(a_.back() - b_.back());
+    }
+  }
+
+  static hal::Argument in(const memory::PoolRef& pool, uint64_t offset) {
+    hal::Argument argument;
+    argument.kind = hal::Argument::Kind::kPool;
+    argument.pool = pool;
+    argument.offset = offset;
+    argument.length = kBytes;
+    return argument;
+  }
+  static void write(const memory::PoolRef& pool, uint64_t offset, const std::vector<float>& from) {
+    std::memcpy(pool->mutableData() + offset, from.data(), kBytes);
+  }
+  static std::vector<float> read(const memory::PoolRef& pool, uint64_t offset) {
+    std::vector<float> values(kCount);
+    std::memcpy(values.data(), pool->data() + offset, kBytes);
+    return values;
+  }
+  // Runs with arguments at these places of one memory, and says how many bytes were copied.
+  uint64_t run(const memory::PoolRef& pool, uint64_t a, uint64_t b, uint64_t output) {
+    write(pool, a, a_);
+    write(pool, b, b_);
+    auto execution = prepared_->createExecution({{in(pool, a), in(pool, b)}, {in(pool, output)}});
+    EXPECT_TRUE(execution) << execution.error().toString();
+    if (!execution) return 0;
+    const hal::ExecutionResult result = (*execution)->compute({});
+    EXPECT_TRUE(result.status) << result.status.error().toString();
+    EXPECT_EQ(read(pool, output), expected_);
+    return result.copiedBytes;
+  }
+
+  OpenGpu open_;
+  std::shared_ptr<VulkanPreparedModel> prepared_;
+  std::vector<float> a_, b_, expected_;
+};
+
+TEST_F(HostImportsTest, InputsAreReadInPlace) {
+  const memory::PoolRef pool = *memory::Pool::anonymous(3 * kPlace);
+  EXPECT_EQ(run(pool, 0, kPlace, 2 * kPlace), kBytes);
+  EXPECT_EQ(imports, 1);
+  // Another memory, by the same commands.
+  const memory::PoolRef other = *memory::Pool::anonymous(3 * kPlace + 90);
+  EXPECT_EQ(run(other, 2 * kPlace, kPlace, 90), kBytes);
+  EXPECT_EQ(imports, 2);
+}
+
+TEST_F(HostImportsTest, AGpuWithMemoryOfItsOwnCopies) {
+  open_.gpu->factsForTest().type = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+  const memory::PoolRef pool = *memory::Pool::anonymous(3 * kPlace);
+  EXPECT_EQ(run(pool, 0, kPlace, 2 * kPlace), 3 * kBytes);
+  EXPECT_EQ(imports, 1);
+}
+
+TEST_F(HostImportsTest, PlacesThatAreNotAlignedAreCopied) {
+  const memory::PoolRef pool = *memory::Pool::anonymous(4 * kPlace);
+  EXPECT_EQ(run(pool, 4, kPlace + 8, 2 * kPlace + 12), 3 * kBytes);
+  EXPECT_EQ(imports, 1);
+}
+
+TEST_F(HostImportsTest, AnOutputOverItsInputIsRight) {
+  const memory::PoolRef pool = *memory::Pool::anonymous(2 * kPlace);
+  EXPECT_EQ(run(pool, 0, kPlace, 64), 3 * kBytes);
+  EXPECT_EQ(run(pool, 0, kPlace, kPlace), 3 * kBytes);
+  EXPECT_EQ(imports, 0);
+}
+
+TEST_F(HostImportsTest, MemoryThatIsOnlyReadIsCopied) {
+  const base::Descriptor file(::memfd_create("read-only", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), 2 * kPlace), 0);
+  const memory::PoolRef writable =
+      *memory::Pool::ofFile(file.get(), 0, 2 * kPlace, memory::Mapping::Access::kReadWrite);
+  write(writable, 0, a_);
+  write(writable, kPlace, b_);
+  const memory::PoolRef pool =
+      *memory::Pool::ofFile(file.get(), 0, 2 * kPlace, memory::Mapping::Access::kReadOnly);
+  const memory::PoolRef output = *memory::Pool::anonymous(kPlace);
+  auto execution = prepared_->createExecution({{in(pool, 0), in(pool, kPlace)}, {in(output, 0)}});
+  ASSERT_TRUE(execution) << execution.error().toString();
+  EXPECT_EQ((*execution)->compute({}).copiedBytes, 3 * kBytes);
+  EXPECT_EQ(read(output, 0), expected_);
+  EXPECT_EQ(imports, 1);
+}
+
+TEST_F(HostImportsTest, WhereTheDriverRefusesAllIsCopiedFromThenOn) {
+  refuses = true;
+  const memory::PoolRef pool = *memory::Pool::anonymous(3 * kPlace);
+  EXPECT_EQ(run(pool, 0, kPlace, 2 * kPlace), 3 * kBytes);
+  EXPECT_EQ(run(pool, 0, kPlace, 2 * kPlace), 3 * kBytes);
+  EXPECT_EQ(imports, 1);
+}
+
+TEST_F(HostImportsTest, LittleMemoryIsCopied) {
+  open_.gpu->factsForTest().leastImport = 3 * kBytes + 1;
+  const memory::PoolRef pool = *memory::Pool::anonymous(3 * kPlace);
+  EXPECT_EQ(run(pool, 0, kPlace, 2 * kPlace), 3 * kBytes);
+  EXPECT_EQ(imports, 0);
+}
+
+TEST_F(HostImportsTest, AMemoryIsFreedWithItsExecution) {
+  std::weak_ptr<const memory::Pool> gone;
+  {
+    const memory::PoolRef pool = *memory::Pool::anonymous(3 * kPlace);
+    gone = pool;
+    run(pool, 0, kPlace, 2 * kPlace);
+  }
+  EXPECT_TRUE(gone.expired());
+  EXPECT_EQ(imports, 1);
+}
+
+TEST_F(HostImportsTest, AMemoryOfALostGpuStaysMapped) {
+  std::weak_ptr<const memory::Pool> kept;
+  {
+    const memory::PoolRef pool = *memory::Pool::anonymous(3 * kPlace);
+    kept = pool;
+    auto execution =
+        prepared_->createExecution({{in(pool, 0), in(pool, kPlace)}, {in(pool, 2 * kPlace)}});
+    ASSERT_TRUE(execution);
+    open_.gpu->functionsForTest().vkWaitForFences = [](VkDevice, uint32_t, const VkFence*, VkBool32,
+                                                       uint64_t) {
+      return VK_TIMEOUT;
+    };
+    EXPECT_FALSE((*execution)->compute({}).status);
+  }
+  EXPECT_FALSE(kept.expired());
+}
+
+}  // namespace
+}  // namespace hearth::vulkan
