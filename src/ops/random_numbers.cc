@@ -163,6 +163,17 @@ void accumulate(const float* logits, std::vector<double>* sums) {
   }
 }
 
+// The class of a place among the running sums: how many of them it is not below. Few are counted,
+// without branches that depend on random numbers.
+uint64_t classAt(const std::vector<double>& sums, double place) {
+  constexpr size_t kFew = 32;
+  if (sums.size() > kFew)
+    return static_cast<uint64_t>(std::ranges::upper_bound(sums, place) - sums.begin());
+  uint64_t passed = 0;
+  for (const double sum : sums) passed += sum <= place ? 1 : 0;
+  return passed;
+}
+
 template <typename T>
 Status drawClasses(const OperationContext& context) {
   HEARTH_ASSIGN(const Sequence sequence, sequenceOf(context, kMultinomialSeeds));
@@ -173,18 +184,17 @@ Status drawClasses(const OperationContext& context) {
   T* const target = context.outputs[kNumbers].as<T>();
   const auto draw = [&](uint64_t begin, uint64_t end) {
     std::vector<double> sums(classes);
-    Philox::Block block = {};
-    for (uint64_t drawn = begin; drawn < end; ++drawn) {
-      if (drawn == begin || drawn % samples == 0)
-        accumulate(logits + drawn / samples * classes, &sums);
-      // One block serves two draws, even if they belong to two batch elements.
-      if (drawn == begin || drawn % 2 == 0)
-        block = sequence.philox.block(sequence.position + drawn / 2);
-      const size_t half = drawn % 2 * 2;
-      const double place = unitDouble(block[half], block[half + 1]) * sums.back();
-      const auto found =
-          static_cast<uint64_t>(std::ranges::upper_bound(sums, place) - sums.begin());
-      target[drawn] = static_cast<T>(std::min(found, classes - 1));
+    Philox::Block block = sequence.philox.block(sequence.position + begin / 2);
+    for (uint64_t drawn = begin; drawn < end;) {
+      const uint64_t batch = drawn / samples;
+      accumulate(logits + batch * classes, &sums);
+      for (const uint64_t last = std::min(end, (batch + 1) * samples); drawn < last; ++drawn) {
+        // One block serves two draws, even if they belong to two batch elements.
+        if (drawn % 2 == 0) block = sequence.philox.block(sequence.position + drawn / 2);
+        const size_t half = drawn % 2 * 2;
+        const double place = unitDouble(block[half], block[half + 1]) * sums.back();
+        target[drawn] = static_cast<T>(std::min(classAt(sums, place), classes - 1));
+      }
     }
   };
   constexpr uint64_t kCostOfDraw = 128;
