@@ -107,6 +107,18 @@ HEARTH_EXPORT hearth_status hearth_llm_prompt_tokens(const hearth_llm_model* mod
                                                      int32_t** tokens, size_t* count,
                                                      hearth_error** error);
 
+// The same for a conversation that may be too long for a context of so many tokens, as of
+// hearth_llm_session_context: where its prompt leaves no room for an answer, the oldest messages
+// behind those of the system are dropped, up to one of the user, until the others fill half of what
+// the system's leave. *dropped says how many; the caller drops them, too, so that the next prompt
+// begins alike. Where the user's last message alone is too long, so are the tokens. `flags`:
+// HEARTH_LLM_PARSE_SPECIAL.
+HEARTH_EXPORT hearth_status hearth_llm_prompt_fitting_tokens(const hearth_llm_model* model,
+                                                             const char* messages, size_t context,
+                                                             uint32_t flags, int32_t** tokens,
+                                                             size_t* count, size_t* dropped,
+                                                             hearth_error** error);
+
 // --- Sessions -------------------------------------------------------------------------------
 
 // A text and what the model has computed of it: keys and values of each token. Used by one thread
@@ -180,6 +192,15 @@ HEARTH_EXPORT hearth_status hearth_llm_session_start_report_json(const hearth_ll
 
 // --- Answers --------------------------------------------------------------------------------
 
+// What happens when an answer has filled the context.
+typedef enum hearth_llm_when_full {
+  HEARTH_LLM_END_ANSWER = 0,
+  // The session's text goes on without its oldest tokens after the first `keep`: the last ones
+  // stay, as many as fill half of what the first leave. They are computed again, so it is as if the
+  // text had always been that one.
+  HEARTH_LLM_DROP_OLDEST = 1,
+} hearth_llm_when_full;
+
 // How an answer is generated. The caller may free the options, and all that they point to, after
 // the call.
 typedef struct hearth_llm_answer_options {
@@ -208,11 +229,13 @@ typedef struct hearth_llm_answer_options {
   // `parameters`, of which the words in docs/chat-server.md may be used, and what stands before a
   // call is appended to the session's text. Needs `tools`, and no `json_schema`.
   const char* tool_choice;
+  int32_t when_full;  // hearth_llm_when_full
+  uint32_t keep;      // with HEARTH_LLM_DROP_OLDEST: how many tokens, less than the context
 } hearth_llm_answer_options;
 
 // The default values as an initialiser.
 #define HEARTH_LLM_ANSWER_OPTIONS_INIT \
-  {sizeof(hearth_llm_answer_options), 0, -1, 0, 0, 0, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL}
+  {sizeof(hearth_llm_answer_options), 0, -1, 0, 0, 0, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL, 0, 0}
 
 typedef struct hearth_llm_answer hearth_llm_answer;
 
@@ -235,6 +258,11 @@ HEARTH_EXPORT hearth_status hearth_llm_answer_begin(hearth_llm_session* session,
                                                     hearth_error** error);
 // Ends the answer, if it has not ended, and frees it.
 HEARTH_EXPORT void hearth_llm_answer_free(hearth_llm_answer* answer);
+
+// The tokens of the answer so far: *count of them, valid until the next call for it. `count` may be
+// NULL.
+HEARTH_EXPORT const int32_t* hearth_llm_answer_tokens(const hearth_llm_answer* answer,
+                                                      size_t* count);
 
 // Generates one token, which becomes part of the session's text. *text is what it adds to the
 // answer's text, *bytes long: whole characters, or an empty string while a character is incomplete;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "llm/text_window.h"
+
 namespace hearth::llm {
 
 Generation::Generation(Session* session, const Tokenizer& tokenizer, Sampler* sampler,
@@ -37,14 +39,24 @@ std::string Generation::cancel() {
 std::optional<Ending> Generation::endBefore(const StepLimits& limits) const {
   if (limits.isCancelled != nullptr && *limits.isCancelled) return Ending::kCancelled;
   if (options_.maxTokens != 0 && answer_.size() == options_.maxTokens) return Ending::kMaxTokens;
-  if (session_.tokens().size() == session_.context()) return Ending::kContext;
+  if (isFull() && !canMakeRoom()) return Ending::kContext;
   return std::nullopt;
+}
+
+Result<bool> Generation::makeRoom() {
+  if (!isFull() || !canMakeRoom()) return false;
+  const size_t before = session_.tokens().size();
+  HEARTH_TRY(
+      session_.replace(shortenedText(session_.tokens(), session_.context(), *options_.keep)));
+  result_.dropped += before - session_.tokens().size();
+  return true;
 }
 
 Result<std::span<float>> Generation::scores(const StepLimits& limits) {
   // next() says how it ends.
   if (isEnded_ || endBefore(limits)) return std::span<float>();
   if (scores_.empty()) {
+    HEARTH_TRY(makeRoom());
     HEARTH_ASSIGN(const auto logits, session_.logits(limits));
     scores_.assign(logits.begin(), logits.end());
   }
@@ -56,6 +68,7 @@ Result<std::optional<std::string>> Generation::next(const StepLimits& limits) {
   if (const auto ending = endBefore(limits)) return end(*ending);
   std::span<const float> scores = scores_;
   if (scores.empty()) {
+    HEARTH_TRY(makeRoom());
     const auto logits = session_.logits(limits);
     if (!logits) {
       if (limits.isCancelled != nullptr && *limits.isCancelled) return end(Ending::kCancelled);
@@ -69,7 +82,10 @@ Result<std::optional<std::string>> Generation::next(const StepLimits& limits) {
     HEARTH_TRY(constraint->restrict(scores_, ends_));
     scores = scores_;
   }
-  const int32_t token = sampler_.next(scores, session_.tokens(), answer_.size());
+  // What of the answer the text still has.
+  const size_t kept = result_.dropped != 0 ? *options_.keep : 0;
+  const size_t answered = std::min(answer_.size(), session_.tokens().size() - kept);
+  const int32_t token = sampler_.next(scores, session_.tokens(), answered);
   const bool isEnd = std::ranges::contains(ends_, token);
   if (constraint != nullptr && !isEnd && !constraint->accept(token))
     return fail(ErrorCode::kUnsupported,

@@ -26,6 +26,9 @@ enum class Ending { kStop, kMaxTokens, kContext, kCancelled };
 
 struct GenerationOptions {
   size_t maxTokens = 0;  // 0 = as many as the context has room for
+  // Where the context is full, the text goes on without its oldest tokens after so many, as of
+  // shortenedText(); absent, or no less than the context: the answer ends.
+  std::optional<size_t> keep = std::nullopt;
   StopRules stops;
   std::vector<int32_t> shownTokens = {};  // special tokens whose text is part of the answer's
   // The answer is such a text, and ends with it; null = any text. Of one generation alone.
@@ -35,13 +38,14 @@ struct GenerationOptions {
 struct GenerationResult {
   Ending ending = Ending::kStop;
   size_t tokens = 0;        // that were chosen, with those that ended the answer
+  size_t dropped = 0;       // of the text, to make room
   double firstTokenMs = 0;  // from the beginning to the first token
   double totalMs = 0;       // and to the last one
 };
 
 // Continues a session's text, which has at least one token, token by token. The tokens become part
-// of the text. Session, tokenizer and sampler must outlive it, and nothing else may change the
-// session meanwhile. Used by one thread at a time.
+// of the text, of which others are dropped where the options say so. Session, tokenizer and sampler
+// must outlive it, and nothing else may change the session meanwhile. Used by one thread at a time.
 class Generation {
  public:
   Generation(Session* session, const Tokenizer& tokenizer, Sampler* sampler,
@@ -57,6 +61,10 @@ class Generation {
   // Empty when the answer has ended. Valid until next(). Errors as of next().
   Result<std::span<float>> scores(const StepLimits& limits = {});
 
+  // Drops tokens of the text where the context is full and the options say so. Returns whether it
+  // did: then much is to be computed before the next token. next() and scores() call it.
+  Result<bool> makeRoom();
+
   // Ends the answer. Returns the rest of its text.
   std::string cancel();
 
@@ -67,6 +75,8 @@ class Generation {
 
  private:
   std::string end(Ending ending);
+  bool isFull() const { return session_.tokens().size() == session_.context(); }
+  bool canMakeRoom() const { return options_.keep && *options_.keep < session_.context(); }
   std::optional<Ending> endBefore(const StepLimits& limits) const;
   double elapsedMs() const;
 

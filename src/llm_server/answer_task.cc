@@ -48,7 +48,8 @@ Task::Start AnswerTask::start() {
   llm::Session& session = *taken_.conversation->session;
   storedBefore_ = session.counts().stored;
   figures_.reusedTokens = taken_.reused;
-  llm::GenerationOptions options{.maxTokens = work_.request.maxTokens, .stops = work_.model->stops};
+  llm::GenerationOptions options{
+      .maxTokens = work_.request.maxTokens, .keep = work_.keep, .stops = work_.model->stops};
   for (std::string& stop : work_.request.stops) options.stops.texts.push_back(std::move(stop));
   if (const llm::ToolFormat* const calls = work_.calls) {
     callReader_.emplace(*calls, work_.request.toolNames,
@@ -91,6 +92,12 @@ Result<bool> AnswerTask::advance() {
   if (!isPrefilled_) {
     HEARTH_ASSIGN(isPrefilled_, session.advance(limits));
     figures_.storedTokens = session.counts().stored - storedBefore_;
+    return true;
+  }
+  // What of the text is left is computed in steps, too.
+  HEARTH_ASSIGN(const bool hasRoomAgain, generation_->makeRoom());
+  if (hasRoomAgain) {
+    isPrefilled_ = false;
     return true;
   }
   // The session overwrites its scores when it goes on.

@@ -26,9 +26,10 @@ struct AnswerWork {
   std::shared_ptr<HttpExchange> exchange;
   AnswerRequest request;
   std::shared_ptr<const ServedModel> model;
-  std::vector<int32_t> tokens;             // of the prompt
-  const llm::ToolFormat* calls = nullptr;  // which the answer may have; null = none
-  size_t marked = 0;                       // of them, that other prompts begin with, too
+  std::vector<int32_t> tokens;                // of the prompt
+  const llm::ToolFormat* calls = nullptr;     // which the answer may have; null = none
+  size_t marked = 0;                          // of them, that other prompts begin with, too
+  std::optional<size_t> keep = std::nullopt;  // of them, where the context is full; absent: it ends
   std::chrono::steady_clock::time_point arrival;
   std::chrono::steady_clock::time_point deadline;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/process_memory.h"
+#include "llm/text_window.h"
 #include "llm/thrown.h"
 
 namespace hearth::llm_server {
@@ -213,6 +214,12 @@ ApiResult<AnswerWork> ChatService::prepare(const std::shared_ptr<HttpExchange>& 
         forMember("prompt", llm::textTokens(model.startTokens, model.model->tokenizer(),
                                             request.prompt, llm::SpecialTokens::kAreText)));
   }
+  work.keep = options_.keep;
+  if (work.keep) {
+    work.keep = std::max(*work.keep, work.marked);
+    if (!isChat && work.tokens.size() >= model.context && *work.keep < model.context)
+      work.tokens = llm::shortenedText(work.tokens, model.context, *work.keep);
+  }
   // One token of an answer has to fit, too.
   if (work.tokens.size() >= model.context) {
     ApiError error = refusalOf(
@@ -231,7 +238,7 @@ ApiResult<AnswerWork> ChatService::prepare(const std::shared_ptr<HttpExchange>& 
 }
 
 // The tokens of the messages and the tools, and how many of them mark a system message.
-ApiResult<void> ChatService::makeChatTokens(AnswerWork* work) {
+ApiResult<void> ChatService::makeChatTokens(AnswerWork* work) const {
   constexpr auto kAreText = llm::SpecialTokens::kAreText;
   AnswerRequest& request = work->request;
   const ServedModel& model = *work->model;
@@ -248,8 +255,15 @@ ApiResult<void> ChatService::makeChatTokens(AnswerWork* work) {
     HEARTH_ASSIGN(prompt, forMember("tools", prompt.withTools(request.tools)));
     work->calls = prompt.toolFormat();
   }
-  HEARTH_ASSIGN(work->tokens,
-                forMember("messages", prompt.tokens(request.messages, true, kAreText)));
+  if (options_.keep) {
+    HEARTH_ASSIGN(llm::FittedPrompt fitted,
+                  forMember("messages",
+                            llm::fittedPrompt(prompt, request.messages, model.context, kAreText)));
+    work->tokens = std::move(fitted.tokens);
+  } else {
+    HEARTH_ASSIGN(work->tokens,
+                  forMember("messages", prompt.tokens(request.messages, true, kAreText)));
+  }
   const std::vector<llm::ChatMessage> system = leadingSystem(request.messages);
   if (!system.empty() || work->calls != nullptr)
     work->marked = prompt.commonTokens(work->tokens, system, kAreText);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -27,9 +28,12 @@ namespace hearth::llm_server {
 struct ChatServiceOptions {
   std::vector<std::shared_ptr<const ServedModel>> models;  // at least one
   ConversationPool::Options pool;
-  size_t queue = 64;                         // requests at most that wait for a session
-  std::chrono::milliseconds timeout{0};      // for a request, with the time that it waits; 0 = none
-  std::string apiKey;                        // that requests have to say; empty = none
+  size_t queue = 64;                     // requests at most that wait for a session
+  std::chrono::milliseconds timeout{0};  // for a request, with the time that it waits; 0 = none
+  std::string apiKey;                    // that requests have to say; empty = none
+  // Conversations and answers that outgrow the context lose their oldest messages or tokens, but
+  // for so many tokens at the beginning; absent: they are refused or end.
+  std::optional<size_t> keep = {};
   std::function<size_t()> connections = {};  // open now, for the metrics
 };
 
@@ -55,7 +59,7 @@ class ChatService {
   ApiResult<void> checkAccess(const HttpRequest& request) const;
   ApiResult<void> accept(const std::shared_ptr<HttpExchange>& exchange, bool isChat);
   ApiResult<AnswerWork> prepare(const std::shared_ptr<HttpExchange>& exchange, bool isChat) const;
-  static ApiResult<void> makeChatTokens(AnswerWork* work);
+  ApiResult<void> makeChatTokens(AnswerWork* work) const;
   ApiResult<std::shared_ptr<const ServedModel>> findModel(const std::string& name) const;
   HttpReply modelList() const;
   ApiResult<HttpReply> describeModel(const std::string& name) const;

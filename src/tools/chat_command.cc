@@ -10,6 +10,7 @@
 
 #include "llm/chat_prompt.h"
 #include "llm/conversation.h"
+#include "llm/text_window.h"
 #include "tools/language_commands.h"
 #include "tools/language_session.h"
 #include "tools/text_argument.h"
@@ -81,7 +82,16 @@ class Chat {
   Outcome<LanguageSession::Answer> compute(const std::function<bool()>& isCancelled) {
     const auto special =
         options_.hasSpecialTokens ? llm::SpecialTokens::kAreParsed : llm::SpecialTokens::kAreText;
-    HEARTH_ASSIGN(const std::vector<int32_t> tokens, prompt_.tokens(messages_, true, special));
+    std::vector<int32_t> tokens;
+    if (options_.keep) {
+      HEARTH_ASSIGN(llm::FittedPrompt fitted,
+                    llm::fittedPrompt(prompt_, messages_, session_.context(), special));
+      const auto first = messages_.begin() + (options_.system ? 1 : 0);
+      messages_.erase(first, first + static_cast<ptrdiff_t>(fitted.dropped));
+      tokens = std::move(fitted.tokens);
+    } else {
+      HEARTH_ASSIGN(tokens, prompt_.tokens(messages_, true, special));
+    }
     size_t marked = 0;
     if (options_.system) marked = prompt_.commonTokens(tokens, {messages_.front()}, special);
     return session_.answer(tokens, marked, !options_.isJson, isCancelled);

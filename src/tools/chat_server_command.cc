@@ -95,6 +95,11 @@ Outcome<void> chatServerCommand(const ChatServerOptions& options) {
       options.memory != 0 && used >= options.memory)
     return usage("The models take {} bytes of private memory; --memory allows {}.", used,
                  options.memory);
+  for (const auto& model : service.models)
+    if (options.keep && *options.keep >= model->context)
+      return usage("--keep {} leaves no room in a context of {} tokens.", *options.keep,
+                   model->context);
+  service.keep = options.keep;
   service.pool.sessions = options.sessions;
   service.pool.memoryBytes = options.memory;
   service.queue = options.queue;

@@ -61,6 +61,12 @@ CLI::App* addChatServerCommand(CLI::App* app, ChatServerOptions* options) {
       ->check(CLI::Range(size_t{1}, kMostTokens))
       ->type_name("N");
   server
+      ->add_option("--keep", options->keep,
+                   "When the context is full, go on without the oldest messages, or tokens after "
+                   "the first N (conversations that are too long are refused)")
+      ->check(CLI::Range(size_t{0}, kMostTokens))
+      ->type_name("N");
+  server
       ->add_option("--prefix-store", options->prefixStore,
                    "Whether system messages are kept for later starts and other processes: marked "
                    "or off (marked)")

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct ChatServerOptions {
   uint64_t memory = 0;  // bytes of private memory; 0 = no limit
   size_t connections = 1024;
   uint64_t requestBytes = uint64_t{4} << 20;
-  std::string chatTemplate;  // a file, in place of the models' own; empty = none
-  size_t context = 0;        // 0 = the model's
+  std::string chatTemplate;    // a file, in place of the models' own; empty = none
+  size_t context = 0;          // 0 = the model's
+  std::optional<size_t> keep;  // tokens, where the context is full; absent: answers end
   std::string prefixStore = "marked";
   uint32_t threads = 0;
   StoreFlags store;

@@ -65,6 +65,12 @@ void addGeneration(CLI::App* app, LanguageOptions* options) {
       ->type_name("TEXT");
   addModelOptions(app, options);
   app->add_option(
+         "--keep", options->keep,
+         "When the context is full, go on without the oldest tokens after the first N (the "
+         "answer ends)")
+      ->check(CLI::Range(size_t{0}, kMostTokens))
+      ->type_name("N");
+  app->add_option(
          "--prefix-store", options->prefixStore,
          "What of a prompt later starts need not compute again: off, marked (what --system "
          "or --prefix gives), or all of it (marked)")

@@ -31,6 +31,9 @@ struct LanguageOptions {
   std::optional<float> repetitionPenalty;
   std::optional<uint64_t> seed;
   size_t context = 0;  // 0 = the model's
+  // Where the context is full, the text goes on without its oldest tokens after so many; absent: it
+  // ends.
+  std::optional<size_t> keep;
   uint32_t threads = 0;
   StoreFlags store;
   double timeoutSeconds = 0;  // 0 = none

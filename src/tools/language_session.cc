@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/language_session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "llm/chat_prompt.h"
 #include "llm/json_constraint.h"
 #include "llm/prefix_opening.h"
+#include "llm/text_window.h"
 #include "tools/text_argument.h"
 
 namespace hearth::tools {
@@ -86,7 +88,8 @@ Outcome<LanguageSession*> LanguageSession::open(const LanguageOptions& options, 
                                                 Readiness readiness) {
   std::unique_ptr<LanguageSession> session(new LanguageSession(options, watchdog));
   HEARTH_TRY(session->prepare());
-  if (readiness == Readiness::kAtOnce) HEARTH_TRY(session->makeReady());
+  // The context, which is to be known for --keep, may be the compiled model's.
+  if (readiness == Readiness::kAtOnce || options.keep) HEARTH_TRY(session->makeReady());
   return openSessions.get().emplace_back(std::move(session)).get();
 }
 
@@ -142,6 +145,9 @@ Result<std::shared_ptr<const llm::CompiledModel>> LanguageSession::compile() {
 Outcome<void> LanguageSession::makeReady() {
   HEARTH_ASSIGN(auto compiled, compile());
   HEARTH_ASSIGN(session_, llm::Session::create(std::move(compiled), context_));
+  if (options_.keep && *options_.keep >= session_->context())
+    return usage("--keep {} leaves no room in a context of {} tokens.", *options_.keep,
+                 session_->context());
   readyMs_ = elapsedMs();
   return {};
 }
@@ -205,17 +211,22 @@ Status LanguageSession::mark(size_t count) {
 }
 
 // A constraint knows the text so far, so each answer has one of its own.
-llm::GenerationOptions LanguageSession::generationOptions() {
+llm::GenerationOptions LanguageSession::generationOptions(size_t marked) {
   llm::GenerationOptions options = generation_;
+  if (options_.keep) options.keep = std::max(*options_.keep, marked);
   if (schema_ == nullptr) return options;
   if (tokenOrder_ == nullptr) tokenOrder_ = std::make_shared<const llm::TokenOrder>(tokenizer());
   options.constraint = std::make_shared<llm::JsonConstraint>(schema_, tokenOrder_, tokenizer());
   return options;
 }
 
-Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32_t>& prompt,
+Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32_t>& given,
                                                          size_t marked, bool isShown,
                                                          const std::function<bool()>& isCancelled) {
+  const llm::GenerationOptions options = generationOptions(marked);
+  std::vector<int32_t> prompt = given;
+  if (options.keep && prompt.size() >= context() && *options.keep < context())
+    prompt = llm::shortenedText(given, context(), *options.keep);
   Answer answer;
   answer.promptTokens = prompt.size();
   if (prompt.empty())
@@ -239,10 +250,11 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
   };
   const double readyBefore = readyLaterMs_;
   auto generated =
-      llm::generate(session_.get(), *file_.tokenizer, sampler_.get(), generationOptions(), take);
+      llm::generate(session_.get(), *file_.tokenizer, sampler_.get(), options, take);
   if (!generated && isShown && !answer.text.empty()) std::cout << '\n' << std::flush;
   HEARTH_ASSIGN(answer.result, std::move(generated));
   answer.readyLaterMs = readyLaterMs_ - readyBefore;
+  answer.droppedTokens = given.size() - prompt.size() + answer.result.dropped;
   if (reader) shown.add(reader->finish());
   if (isShown) std::cout << '\n' << std::flush;
   if (const auto kept = session_->keepPrefix(); !kept) prefixProblem_ = kept.error().message;
@@ -315,6 +327,7 @@ nlohmann::ordered_json LanguageSession::toJson(const Answer& answer) const {
       {"reused_tokens", answer.reusedTokens},
       {"stored_tokens", answer.storedTokens},
       {"tokens", answer.result.tokens},
+      {"dropped_tokens", answer.droppedTokens},
       {"context", session_->context()},
       {"ready_ms", readyMs_},
       {"first_token_ms", answer.result.firstTokenMs},

@@ -47,6 +47,8 @@ class LanguageSession {
 
   const llm::LlmMetadata& metadata() const { return file_.metadata; }
   const llm::Tokenizer& tokenizer() const { return *file_.tokenizer; }
+  // The most tokens of a text.
+  size_t context() const { return session_->context(); }
   // The tokens of a text with the model's start in front, which a text that begins with it itself
   // does not get twice. Errors: those of llm::Tokenizer::encode().
   Result<std::vector<int32_t>> promptTokens(const std::string& text,
@@ -59,8 +61,9 @@ class LanguageSession {
     std::string text;                  // without calls
     std::vector<llm::ToolCall> calls;  // of tools
     size_t promptTokens = 0;
-    size_t reusedTokens = 0;  // of the prompt, that were computed before
-    size_t storedTokens = 0;  // and that an earlier process had computed
+    size_t reusedTokens = 0;   // of the prompt, that were computed before
+    size_t storedTokens = 0;   // and that an earlier process had computed
+    size_t droppedTokens = 0;  // of prompt and answer, to make room
     // What making the model ready took after the first token, which was stored; 0 = before it.
     double readyLaterMs = 0;
     llm::GenerationResult result;
@@ -69,11 +72,12 @@ class LanguageSession {
     double tokensPerSecond = 0;
   };
 
-  // Answers the prompt. Its first `marked` tokens are taken from the store of prefixes or kept
-  // there, or all of them where the options say so. With `isShown` the answer is written to
+  // Answers the prompt, or what stays of it where it is too long and the options say --keep. Its
+  // first `marked` tokens stay then, too; they are taken from the store of prefixes or kept there,
+  // or all tokens are where the options say so. With `isShown` the answer is written to
   // standard output as it comes, each call in a line of its own, with a line break at its end. Ends
   // early when `isCancelled` returns true.
-  Outcome<Answer> answer(const std::vector<int32_t>& prompt, size_t marked, bool isShown,
+  Outcome<Answer> answer(const std::vector<int32_t>& given, size_t marked, bool isShown,
                          const std::function<bool()>& isCancelled);
 
   // Computes these tokens and keeps them in the store of prefixes. Returns how many were there.
@@ -97,7 +101,7 @@ class LanguageSession {
   double elapsedMs() const;
   Status openPrefixes();
   Status mark(size_t count);
-  llm::GenerationOptions generationOptions();
+  llm::GenerationOptions generationOptions(size_t marked);
 
   const LanguageOptions& options_;
   Watchdog& watchdog_;

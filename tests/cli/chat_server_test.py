@@ -511,6 +511,26 @@ class OwnServerTest(ModelTest):
                              cached(found))
             self.assertEqual(textOf(found), textOf(computed))
 
+    def testWithoutItsOldestMessagesAConversationGoesOn(self):
+        messages = [{"role": "system", "content": "You answer briefly."}]
+        for number in range(9):
+            messages += [{"role": "user", "content": f"What is {number} and {number}?"},
+                         {"role": "assistant", "content": "It is a number."}]
+        messages.append({"role": "user", "content": "What is free software?"})
+        with Server(self.file, "--context", 96) as server:
+            error = self.errorOf(server, 400, "POST", "/v1/chat/completions", {"messages": messages})
+            self.assertEqual(error["code"], "context_length_exceeded")
+        with Server(self.file, "--context", 96, "--keep", 0) as server:
+            answer = server.chat(messages, max_tokens=120, logprobs=True)
+            self.assertLess(answer["usage"]["prompt_tokens"], 96)
+            self.assertIn("software", textOf(answer).lower())
+            # It fills the context, and goes on.
+            status, _, text = server.raw("POST", "/v1/completions",
+                                         {"prompt": "1, 2, 3, 4, 5, 6, 7,", "max_tokens": 150, "temperature": 0})
+            self.assertEqual(status, 200, text)
+            self.assertEqual(json.loads(text)["usage"]["completion_tokens"], 150)
+        self.assertIn("leaves no room", self.refuse(2, "chat-server", self.file, "--context", 96, "--keep", 96))
+
     def testATimeIsTheLimit(self):
         with Server(self.file, "--timeout", 0.001) as server:
             error = self.errorOf(server, 504, "POST", "/v1/completions", {"prompt": "a"})

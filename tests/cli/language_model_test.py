@@ -351,6 +351,32 @@ class LanguageModelTest(DataTest):
         self.assertIn("no UTF-8", self.refuse(1, "complete", self.model, "--prompt",
                                              f"@{self.folder / 'text'}"))
 
+    def testWithoutItsOldestTokensATextGoesOn(self):
+        # The first 4 stay, and half of 20 behind them.
+        text = "".join(f"{number}, " for number in range(30)).strip()
+        answer = self.answer("complete", self.model, "--prompt", text, "--context", 24, "--keep", 4,
+                             "--max-tokens", 40)
+        self.assertEqual((answer["ending"], answer["tokens"]), ("max_tokens", 40))
+        self.assertEqual(answer["prompt_tokens"], 14)
+        self.assertGreater(answer["dropped_tokens"], 30)
+        self.assertIn("leaves no room", self.refuse(2, "complete", self.model, "--prompt", "1", "--context", 24,
+                                                    "--keep", 24))
+
+    def testWithoutItsOldestMessagesAConversationGoesOn(self):
+        lines = "".join(f"What is {number} and {number}?\n" for number in range(6))
+        arguments = ("chat", self.model, "--system", "You answer briefly.", "--max-tokens", 12, "--threads", 2,
+                     "--context", 96, "--prefix-store", "off", "--stats")
+        run = self.hearth(*arguments, input=lines)
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertIn("room for 96", run.stderr)
+        run = self.hearth(*arguments, "--keep", 0, input=lines)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        prompts = [int(re.search(r"prompt of (\d+) tokens", line).group(1))
+                   for line in run.stderr.splitlines() if line.startswith("ready")]
+        self.assertEqual(len(prompts), 6)
+        self.assertLess(max(prompts), 96)
+        self.assertTrue(any(later < before for before, later in zip(prompts, prompts[1:])), prompts)
+
     def testEmbeddingsMayComeFromAPartOfTheirOwn(self):
         model = self.data("llm") / "smollm2-135m-instruct-i4b32-embedder.litertlm"
         answer = self.json("chat", model, "--prompt", "What is free software?", "--max-tokens", 8)

@@ -246,6 +246,26 @@ class LlmTest(unittest.TestCase):
         self.assertEqual(str(answer),
                          str(self.model.complete("One two three four", max_tokens=5, temperature=0)))
 
+    def testWithoutItsOldestPartATextGoesOn(self):
+        model = hearth.llm.Model(path(), context=64, threads=2)
+        answer = model.complete(" ".join("abcdefgh" * 12), keep=4, max_tokens=80, temperature=0)
+        chosen = []
+        answer._hook = lambda scores, tokens: chosen.append(len(tokens))
+        str(answer)
+        self.assertEqual((answer.ending, answer.tokens), ("max_tokens", 80))
+        self.assertEqual(chosen, list(range(80)))
+        self.assertEqual(answer.session.context, 64)
+        start = model.metadata["start_tokens"]
+        self.assertEqual(answer.session.tokens[:4], [*start, *model.tokenize("a b c d e f g h")][:4])
+        chat = model.chat(system="You answer briefly.")
+        for question in range(5):
+            str(chat.send(f"What is {question} and {question}?", keep=0, max_tokens=12))
+            self.assertLessEqual(len(chat.session.tokens), 64)
+        self.assertEqual([message["role"] for message in chat.messages[:2]], ["system", "user"])
+        self.assertLess(len(chat.messages), 11)
+        with self.assertRaisesRegex(InvalidArgument, "leave no room"):
+            model.complete("One", keep=64)
+
     def testMistakesAreNamed(self):
         with self.assertRaisesRegex(NotFound, "/nowhere"):
             hearth.llm.Model("/nowhere/model.litertlm")

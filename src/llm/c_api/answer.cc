@@ -2,6 +2,7 @@
 // The functions of hearth_llm.h about answers.
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "llm/c_api/handles.h"
@@ -87,6 +88,11 @@ Result<GenerationOptions> generationOptions(const OpenModel& model,
     generation.stops.texts.emplace_back(options.stops[i]);
   }
   generation.maxTokens = options.max_tokens;
+  if (options.when_full == HEARTH_LLM_DROP_OLDEST)
+    generation.keep = options.keep;
+  else if (options.when_full != HEARTH_LLM_END_ANSWER)
+    return fail(ErrorCode::kBadData, "Nothing is known that happens with a full context as {}.",
+                options.when_full);
   if (tools.format != nullptr)
     for (const std::string_view mark : {tools.format->begin, tools.format->end})
       if (const auto token = model.tokenizer().specialToken(mark))
@@ -137,6 +143,9 @@ hearth_status hearth_llm_answer_begin(hearth_llm_session* session,
       return fail(ErrorCode::kBadState, "The session is generating another answer.");
     if (open->session->tokens().empty())
       return fail(ErrorCode::kBadState, "The text is empty: there is nothing to continue.");
+    if (given.when_full == HEARTH_LLM_DROP_OLDEST && given.keep >= open->session->context())
+      return fail(ErrorCode::kBadData, "{} tokens that are kept leave no room in a context of {}.",
+                  given.keep, open->session->context());
     HEARTH_ASSIGN(const SamplerChoice choice, samplerChoice(given));
     HEARTH_ASSIGN(AnswerTools tools, answerTools(*open->model, given));
     HEARTH_ASSIGN(GenerationOptions generation, generationOptions(*open->model, given, tools));
@@ -195,6 +204,13 @@ hearth_status hearth_llm_answer_scores(hearth_llm_answer* answer, uint64_t timeo
     *count = computed.size();
     return {};
   });
+}
+
+const int32_t* hearth_llm_answer_tokens(const hearth_llm_answer* answer, size_t* count) {
+  const std::span<const int32_t> tokens =
+      answer != nullptr ? answer->open->generation->tokens() : std::span<const int32_t>();
+  if (count != nullptr) *count = tokens.size();
+  return tokens.data();
 }
 
 size_t hearth_llm_answer_tool_call_count(const hearth_llm_answer* answer) {

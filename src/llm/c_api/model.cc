@@ -10,6 +10,7 @@
 #include "llm/c_api/handles.h"
 #include "llm/conversation.h"
 #include "llm/model_description.h"
+#include "llm/text_window.h"
 
 using hearth::CompileOptions;
 using hearth::ErrorCode;
@@ -184,6 +185,28 @@ hearth_status hearth_llm_prompt_tokens(const hearth_llm_model* model, const char
         caller.prompt.tokens(caller.messages, (flags & HEARTH_LLM_TO_ANSWER) != 0, special));
     *tokens = copyTokens(made);
     *count = made.size();
+    return {};
+  });
+}
+
+hearth_status hearth_llm_prompt_fitting_tokens(const hearth_llm_model* model, const char* messages,
+                                               size_t context, uint32_t flags, int32_t** tokens,
+                                               size_t* count, size_t* dropped,
+                                               hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (messages == nullptr) return nullArgument("messages");
+    if (tokens == nullptr) return nullArgument("tokens");
+    if (count == nullptr) return nullArgument("count");
+    if (dropped == nullptr) return nullArgument("dropped");
+    HEARTH_TRY(checkFlags(flags, HEARTH_LLM_PARSE_SPECIAL));
+    HEARTH_ASSIGN(const CallersPrompt caller, promptOf(*model->model, messages));
+    const auto special = flags != 0 ? SpecialTokens::kAreParsed : SpecialTokens::kAreText;
+    HEARTH_ASSIGN(const FittedPrompt fitted,
+                  fittedPrompt(caller.prompt, caller.messages, context, special));
+    *tokens = copyTokens(fitted.tokens);
+    *count = fitted.tokens.size();
+    *dropped = fitted.dropped;
     return {};
   });
 }

@@ -64,7 +64,8 @@ class _AnswerOptions(_Structure):
                 ("frequency_penalty", ctypes.c_float), ("seed", ctypes.c_uint64),
                 ("stops", ctypes.POINTER(ctypes.c_char_p)), ("stop_count", ctypes.c_size_t),
                 ("json_schema", ctypes.c_char_p), ("tools", ctypes.c_char_p),
-                ("tool_choice", ctypes.c_char_p)]
+                ("tool_choice", ctypes.c_char_p), ("when_full", ctypes.c_int32),
+                ("keep", ctypes.c_uint32)]
 
 
 class _ToolCall(_Structure):
@@ -113,6 +114,8 @@ class _Library:
         loaded.hearth_llm_answer_cancel.restype = None
         loaded.hearth_llm_answer_tool_call_count.argtypes = [ctypes.c_void_p]
         loaded.hearth_llm_answer_tool_call_count.restype = ctypes.c_size_t
+        loaded.hearth_llm_answer_tokens.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)]
+        loaded.hearth_llm_answer_tokens.restype = ctypes.POINTER(ctypes.c_int32)
         loaded.hearth_llm_session_tokens.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)]
         loaded.hearth_llm_session_tokens.restype = ctypes.POINTER(ctypes.c_int32)
         loaded.hearth_llm_session_context.argtypes = [ctypes.c_void_p]
@@ -149,10 +152,10 @@ class _Library:
         finally:
             self.load().hearth_string_free(made)
 
-    def tokens(self, name, *arguments):
-        """Calls a function whose last result is a list of tokens."""
+    def tokens(self, name, *arguments, results=()):
+        """Calls a function whose last results are a list of tokens and then `results`."""
         made, count = ctypes.POINTER(ctypes.c_int32)(), ctypes.c_size_t()
-        self.call(name, *arguments, ctypes.byref(made), ctypes.byref(count))
+        self.call(name, *arguments, ctypes.byref(made), ctypes.byref(count), *results)
         try:
             return made[:count.value]
         finally:
@@ -276,6 +279,17 @@ class Model:
         return _library.tokens("prompt_tokens", self._handle, _conversation(messages, tools),
                                ctypes.c_uint32(flags))
 
+    def _fitting(self, messages, tools, context):
+        """The tokens of the messages for an answer, and those of them that were not too old for the
+        context."""
+        dropped = ctypes.c_size_t()
+        tokens = _library.tokens("prompt_fitting_tokens", self._handle, _conversation(messages, tools),
+                                 ctypes.c_size_t(context), ctypes.c_uint32(0),
+                                 results=[ctypes.byref(dropped)])
+        first = next((i for i, message in enumerate(messages)
+                      if message["role"] not in ("system", "developer")), 0)
+        return tokens, messages[:first] + messages[first + dropped.value:]
+
     def session(self):
         """A Session with an empty text."""
         return Session._make(self)
@@ -297,6 +311,9 @@ class Model:
             if tokens[:len(start)] != start:
                 tokens = start + tokens
         session = self.session()
+        keep, context = options.get("keep"), session.context
+        if keep is not None and keep < context <= len(tokens):
+            tokens = [*tokens[:keep], *tokens[len(tokens) - (context - keep) // 2:]]
         session.append(tokens)
         return session.answer(**options)
 
@@ -384,7 +401,7 @@ class Session:
 
     def answer(self, *, max_tokens=0, temperature=None, top_k=0, top_p=0, min_p=0, seed=0, stops=(),
                json_schema=None, hook=None, tools=None, tool_choice=None, repetition_penalty=1,
-               presence_penalty=0, frequency_penalty=0):
+               presence_penalty=0, frequency_penalty=0, keep=None):
         """An Answer that continues the text. Nothing is computed yet.
 
         `max_tokens`: 0 = as many as the context has room for. `temperature`: 0 = always the most
@@ -397,7 +414,9 @@ class Session:
         "required" (the answer is a call) or the name of the tool that is called.
         `repetition_penalty`: of tokens that the text has already, a score above 0 is divided by it,
         one below is multiplied. `presence_penalty` and `frequency_penalty`: subtracted from the
-        score of each token that the answer has, the second as often as it has it.
+        score of each token that the answer has, the second as often as it has it. `keep`: with a
+        number, a full context does not end the answer: the text goes on without its oldest tokens
+        after so many, and the others are computed again.
         """
         return Answer(self, hook, max_tokens=_number("max_tokens", max_tokens, (1 << 32) - 1),
                       temperature=-1 if temperature is None else float(temperature),
@@ -407,7 +426,8 @@ class Session:
                       tool_choice=None if tool_choice is None else _utf8(tool_choice, "tool_choice"),
                       repetition_penalty=float(repetition_penalty),
                       presence_penalty=float(presence_penalty),
-                      frequency_penalty=float(frequency_penalty))
+                      frequency_penalty=float(frequency_penalty), when_full=keep is not None,
+                      keep=_number("keep", keep or 0, (1 << 32) - 1))
 
     @property
     def statistics(self):
@@ -449,7 +469,6 @@ class Answer:
         self._text = ""
         self._calls = []
         self._end = None
-        self._begin = len(session.tokens)
         self._handle = ctypes.c_void_p()
         with session._lock:
             _library.call("answer_begin", session._handle, ctypes.byref(native),
@@ -516,8 +535,10 @@ class Answer:
         _library.call("answer_scores", self._handle, _timeout(timeout), ctypes.byref(scores),
                       ctypes.byref(count))
         if count.value:
+            number = ctypes.c_size_t()
+            chosen = _library.load().hearth_llm_answer_tokens(self._handle, ctypes.byref(number))
             self._hook(numpy.ctypeslib.as_array(scores, (count.value,)),
-                       self.session.tokens[self._begin:])
+                       chosen[:number.value] if number.value else [])
 
     def _finish(self):
         """Called once, when the answer ends."""
@@ -592,17 +613,25 @@ class Chat:
     def send(self, message, **options):
         """Adds a message of the user, a text, or another one, such as a tool's result: a dict. Returns
         the Answer, which becomes a message, too, when it ends. One that has not ended ends now. The
-        options are those of Session.answer()."""
+        options are those of Session.answer(). With `keep`, a conversation that outgrows the context
+        loses its oldest messages; those of the system at the beginning stay."""
         if self._answer is not None:
             self._answer.close()
         if not isinstance(message, dict):
             message = {"role": "user", "content": message}
         messages = [*self.messages, message]
-        tokens = self.session.model.prompt_tokens(messages, tools=self.tools)
+        model = self.session.model
+        if options.get("keep") is None:
+            tokens = model.prompt_tokens(messages, tools=self.tools)
+        else:
+            tokens, messages = model._fitting(messages, self.tools, self.session.context)
         self.reused_tokens = self.session.replace(tokens)
         if messages[0]["role"] == "system":
-            self.session.mark_prefix(self._commonTokens(tokens, messages[:1]))
-        if self.tools and self.session.model.metadata["tool_calls"] is not None:
+            marked = self._commonTokens(tokens, messages[:1])
+            self.session.mark_prefix(marked)
+            if options.get("keep") is not None:
+                options["keep"] = max(options["keep"], marked)
+        if self.tools and model.metadata["tool_calls"] is not None:
             options = {"tools": self.tools, **options}
         self._answer = self.session.answer(**options)
         self.messages = messages
