@@ -131,6 +131,17 @@ HEARTH_EXPORT hearth_status hearth_llm_session_create(const hearth_llm_model* mo
                                                       hearth_llm_session** session,
                                                       hearth_error** error);
 HEARTH_EXPORT void hearth_llm_session_free(hearth_llm_session* session);
+// Makes a session with a text, whose first `marked` tokens are marked as
+// hearth_llm_session_mark_prefix does. Where all of them are, and an earlier session has kept the
+// scores of the next token in the weight store, signatures that are not compiled yet are compiled
+// when more than these scores is needed: the first token is there in milliseconds, and the errors
+// of a compilation come from the functions that compute. Errors otherwise: those of
+// hearth_llm_session_create, _append and _mark_prefix.
+HEARTH_EXPORT hearth_status hearth_llm_session_create_with(const hearth_llm_model* model,
+                                                           const int32_t* tokens, size_t count,
+                                                           size_t marked,
+                                                           hearth_llm_session** session,
+                                                           hearth_error** error);
 // Makes another session with the same text, computed as far as this one.
 HEARTH_EXPORT hearth_status hearth_llm_session_fork(const hearth_llm_session* session,
                                                     hearth_llm_session** fork,

@@ -48,17 +48,52 @@ Result<std::shared_ptr<const CompiledModel>> OpenModel::compiled() const {
   const std::lock_guard lock(mutex_);
   if (!compiled_) {
     HEARTH_ASSIGN(compiled_, CompiledModel::create(file_, options_.compile));
+    // They are of the file that was there before.
+    if (prefixes_ != nullptr && !identity_->check()) prefixes_ = nullptr;
   }
   return compiled_;
 }
 
 std::shared_ptr<const PrefixCache> OpenModel::prefixes() const {
   const std::lock_guard lock(mutex_);
-  if (!identity_) return prefixes_;
+  if (!identity_ || std::exchange(isStoreTried_, true)) return prefixes_;
   auto opened = openPrefixes(options_.compile, *identity_, file_.path);
-  identity_.reset();
   if (opened) prefixes_ = *std::move(opened);
   return prefixes_;
+}
+
+std::unique_ptr<Session> OpenModel::storedSession(const std::vector<int32_t>& tokens) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (compiled_ != nullptr || !identity_ || !isForCpuAlone(options_.compile)) return nullptr;
+  }
+  auto prefixes = this->prefixes();
+  auto stored = prefixes != nullptr ? prefixes->scores(tokens) : std::nullopt;
+  if (!stored || (context() != 0 && tokens.size() > context())) return nullptr;
+  const auto compile = [model = shared_from_this(),
+                        prefixes]() -> Result<std::shared_ptr<const CompiledModel>> {
+    HEARTH_ASSIGN(auto compiled, model->compiled());
+    if (model->prefixes() != prefixes)
+      return fail(ErrorCode::kBadState, "The file {} changed while the model was loaded.",
+                  model->path());
+    return compiled;
+  };
+  return Session::createStored(prefixes, *std::move(stored), tokens, context(), compile);
+}
+
+Result<std::unique_ptr<Session>> OpenModel::session(std::vector<int32_t> tokens,
+                                                    size_t marked) const {
+  if (marked == tokens.size() && marked != 0)
+    if (auto stored = storedSession(tokens)) return stored;
+  HEARTH_ASSIGN(auto compiled, this->compiled());
+  HEARTH_ASSIGN(auto session, Session::create(std::move(compiled), context()));
+  HEARTH_TRY(session->append(tokens));
+  // Models whose caches cannot be kept are computed.
+  if (marked != 0)
+    if (auto prefixes = this->prefixes())
+      static_cast<void>(session->usePrefixes(std::move(prefixes)));
+  HEARTH_TRY(session->markPrefix(marked));
+  return session;
 }
 
 }  // namespace hearth::llm

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "hearth/hearth.hpp"
@@ -15,6 +17,7 @@
 #include "llm/model_file.h"
 #include "llm/model_identity.h"
 #include "llm/prefix_cache.h"
+#include "llm/session.h"
 #include "llm/token_order.h"
 #include "llm/tokenizer.h"
 
@@ -30,7 +33,7 @@ struct OpenModelOptions {
 };
 
 // A language model and what all that talk with it share. Thread-safe.
-class OpenModel {
+class OpenModel : public std::enable_shared_from_this<OpenModel> {
  public:
   // Reads metadata and tokenizer. Errors: those of readModelFile() and ModelIdentity::of();
   // kUnsupported for a file without a tokenizer.
@@ -53,11 +56,18 @@ class OpenModel {
   // model and of CompiledModel::create(), after which another call tries again.
   Result<std::shared_ptr<const CompiledModel>> compiled() const;
   // The store of prefixes, opened at the first call; null where there is none, or none that can be
-  // used: answers are the same without it. To be called when the model is compiled.
+  // used, or where the file changed before it was compiled: answers are the same without it.
   std::shared_ptr<const PrefixCache> prefixes() const;
+
+  // A session with these tokens, the first `marked` of them marked. Compiles the model, unless all
+  // are marked and the store has the scores of the next token: then the session does when more is
+  // asked for. Errors: those of compiled(), Session::create(), append() and markPrefix().
+  Result<std::unique_ptr<Session>> session(std::vector<int32_t> tokens, size_t marked) const;
 
  private:
   OpenModel(OpenModelOptions options, ModelFile file, std::optional<ModelIdentity> identity);
+  // Null where the model has to be compiled for a session with these tokens.
+  std::unique_ptr<Session> storedSession(const std::vector<int32_t>& tokens) const;
 
   OpenModelOptions options_;
   ModelFile file_;
@@ -65,7 +75,8 @@ class OpenModel {
   mutable std::optional<ChatPrompt> prompt_;
   mutable std::shared_ptr<const TokenOrder> tokenOrder_;
   mutable std::shared_ptr<const CompiledModel> compiled_;
-  mutable std::optional<ModelIdentity> identity_;  // until the store is opened
+  mutable std::optional<ModelIdentity> identity_;  // absent where no store is used
+  mutable bool isStoreTried_ = false;
   mutable std::shared_ptr<const PrefixCache> prefixes_;
 };
 

@@ -249,8 +249,7 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
     return !isCancelled() && (!isShown || std::cout);
   };
   const double readyBefore = readyLaterMs_;
-  auto generated =
-      llm::generate(session_.get(), *file_.tokenizer, sampler_.get(), options, take);
+  auto generated = llm::generate(session_.get(), *file_.tokenizer, sampler_.get(), options, take);
   if (!generated && isShown && !answer.text.empty()) std::cout << '\n' << std::flush;
   HEARTH_ASSIGN(answer.result, std::move(generated));
   answer.readyLaterMs = readyLaterMs_ - readyBefore;

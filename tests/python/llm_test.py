@@ -86,6 +86,20 @@ class LlmTest(unittest.TestCase):
             str(chat.send(QUESTION, max_tokens=1))
         self.assertGreater(chat.session.statistics["stored_tokens"], 10)
 
+    def testAnEqualPromptBeginsWithoutTheModel(self):
+        texts, stored = [], []
+        with tempfile.TemporaryDirectory() as store:
+            for marked in (True, True, False):
+                answer = hearth.llm.Model(path(), store=store, threads=2).complete(
+                    "1, 2, 3, 4, 5,", marked=marked, max_tokens=6, temperature=0)
+                texts.append(str(answer))
+                stored.append(answer.session.statistics["stored_tokens"])
+                tokens = answer.session.tokens
+            with self.assertRaises(InvalidArgument):
+                hearth.llm.Model(path(), store=store).session(tokens, marked=len(tokens) + 1)
+        self.assertEqual(texts, [texts[0]] * 3)
+        self.assertEqual(stored, [0, len(tokens) - 6, 0])
+
     def testAForkKnowsNothingOfTheOther(self):
         chat = self.model.chat()
         str(chat.send("My name is Ada.", max_tokens=4, temperature=0))

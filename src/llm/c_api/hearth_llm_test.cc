@@ -524,6 +524,63 @@ TEST_F(HearthLlmTest, MarkedBeginningsAreKept) {
   std::filesystem::remove_all(store);
 }
 
+// Of a text that is marked as a whole, the next token's scores are kept, too.
+TEST_F(HearthLlmTest, ATextThatWasThereNeedsNoCompiledModel) {
+  const std::string store = ::testing::TempDir() + "hearth-llm-scores-" + std::to_string(getpid());
+  hearth_compile_options compile = HEARTH_COMPILE_OPTIONS_INIT;
+  compile.store = store.c_str();
+  hearth_llm_options options = HEARTH_LLM_OPTIONS_INIT;
+  options.compile = &compile;
+  const std::vector<int32_t> text =
+      tokenize("<|im_start|>Birches, oaks and limes are", HEARTH_LLM_PARSE_SPECIAL);
+  std::vector<std::vector<int32_t>> answers;
+  std::vector<uint64_t> stored;
+  for (const int32_t prefixes :
+       {HEARTH_LLM_PREFIXES_MARKED, HEARTH_LLM_PREFIXES_MARKED, HEARTH_LLM_PREFIXES_OFF}) {
+    options.prefixes = prefixes;
+    hearth_llm_model* model = nullptr;
+    ASSERT_EQ(hearth_llm_open(path_->c_str(), &options, &model, errors_.out()), HEARTH_OK)
+        << errors_.sentence();
+    hearth_llm_session* session = nullptr;
+    EXPECT_EQ(hearth_llm_session_create_with(model, text.data(), text.size(), text.size() + 1,
+                                             &session, nullptr),
+              HEARTH_BAD_DATA);
+    ASSERT_EQ(hearth_llm_session_create_with(model, text.data(), text.size(), text.size(), &session,
+                                             errors_.out()),
+              HEARTH_OK)
+        << errors_.sentence();
+    EXPECT_EQ(hearth_llm_session_context(session), 2048u);
+    hearth_llm_answer_options answering = HEARTH_LLM_ANSWER_OPTIONS_INIT;
+    answering.max_tokens = 4;
+    answering.temperature = 0;
+    hearth_llm_answer* answer = nullptr;
+    ASSERT_EQ(hearth_llm_answer_begin(session, &answering, &answer, errors_.out()), HEARTH_OK)
+        << errors_.sentence();
+    const char* piece = "";
+    size_t bytes = 0;
+    while (piece != nullptr)
+      ASSERT_EQ(hearth_llm_answer_next(answer, 0, &piece, &bytes, errors_.out()), HEARTH_OK)
+          << errors_.sentence();
+    hearth_llm_answer_free(answer);
+    answers.push_back(tokensOf(session));
+    hearth_llm_statistics statistics{};
+    statistics.size = sizeof(statistics);
+    ASSERT_EQ(hearth_llm_session_statistics(session, &statistics, nullptr), HEARTH_OK);
+    stored.push_back(statistics.stored_tokens);
+    char* report = nullptr;
+    ASSERT_EQ(hearth_llm_session_start_report_json(session, &report, errors_.out()), HEARTH_OK)
+        << errors_.sentence();
+    hearth_string_free(report);
+    hearth_llm_session_free(session);
+    hearth_llm_model_free(model);
+  }
+  EXPECT_EQ(stored, (std::vector<uint64_t>{0, text.size(), 0}));
+  EXPECT_EQ(answers[0].size(), text.size() + 4);
+  EXPECT_EQ(answers[1], answers[0]);
+  EXPECT_EQ(answers[2], answers[0]);
+  std::filesystem::remove_all(store);
+}
+
 TEST(HearthLlmNullTest, NullPointersAreErrors) {
   hearth_llm_model* model = nullptr;
   hearth_llm_session* session = nullptr;
@@ -549,6 +606,8 @@ TEST(HearthLlmNullTest, NullPointersAreErrors) {
   EXPECT_EQ(hearth_llm_prompt_tokens(nullptr, "[]", 0, &tokens, &count, nullptr),
             HEARTH_UNEXPECTED_NULL);
   EXPECT_EQ(hearth_llm_session_create(nullptr, &session, nullptr), HEARTH_UNEXPECTED_NULL);
+  EXPECT_EQ(hearth_llm_session_create_with(nullptr, nullptr, 0, 0, &session, nullptr),
+            HEARTH_UNEXPECTED_NULL);
   EXPECT_EQ(hearth_llm_session_fork(nullptr, &session, nullptr), HEARTH_UNEXPECTED_NULL);
   EXPECT_EQ(hearth_llm_session_tokens(nullptr, &count), nullptr);
   EXPECT_EQ(count, 0u);

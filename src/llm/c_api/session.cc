@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of hearth_llm.h about sessions.
+#include <span>
 #include <utility>
 
 #include "llm/c_api/handles.h"
@@ -31,6 +32,24 @@ hearth_status hearth_llm_session_create(const hearth_llm_model* model, hearth_ll
     auto open = std::make_shared<OpenSession>();
     open->model = model->model;
     open->session = std::move(made);
+    *session = new hearth_llm_session{std::move(open)};
+    return {};
+  });
+}
+
+hearth_status hearth_llm_session_create_with(const hearth_llm_model* model, const int32_t* tokens,
+                                             size_t count, size_t marked,
+                                             hearth_llm_session** session, hearth_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (model == nullptr) return nullArgument("model");
+    if (tokens == nullptr && count != 0) return nullArgument("tokens");
+    if (session == nullptr) return nullArgument("session");
+    const std::span text(tokens, count);
+    HEARTH_ASSIGN(auto made, model->model->session({text.begin(), text.end()}, marked));
+    auto open = std::make_shared<OpenSession>();
+    open->model = model->model;
+    open->session = std::move(made);
+    open->hasPrefixes = marked != 0;
     *session = new hearth_llm_session{std::move(open)};
     return {};
   });
@@ -143,6 +162,7 @@ hearth_status hearth_llm_session_start_report_json(const hearth_llm_session* ses
   return guarded(error, [&]() -> Status {
     if (session == nullptr) return nullArgument("session");
     if (json == nullptr) return nullArgument("json");
+    HEARTH_TRY(session->open->session->makeReady());
     *json = copyText(session->open->session->startReportJson());
     return {};
   });

@@ -290,9 +290,17 @@ class Model:
                       if message["role"] not in ("system", "developer")), 0)
         return tokens, messages[:first] + messages[first + dropped.value:]
 
-    def session(self):
-        """A Session with an empty text."""
-        return Session._make(self)
+    def session(self, tokens=(), *, marked=0):
+        """A Session with a text, given as such or as tokens, whose first `marked` tokens are marked as
+        Session.mark_prefix() does. Where all of them are, and an earlier session has kept what follows
+        them, the first token is there before the model's signatures are compiled."""
+        if isinstance(tokens, str):
+            tokens = self.tokenize(tokens)
+        array, count = _array(tokens)
+        if not count.value and not marked:
+            return Session._make(self)
+        return Session._make(self, "create_with", array, count,
+                             ctypes.c_size_t(_number("marked", marked, (1 << 63) - 1)))
 
     def chat(self, system=None, *, tools=None):
         """A Chat, which may begin with a message of the system. `tools` are what the model may call,
@@ -301,36 +309,36 @@ class Model:
         messages = [] if system is None else [{"role": "system", "content": system}]
         return Chat(self.session(), messages, tools)
 
-    def complete(self, prompt, **options):
-        """An Answer that continues `prompt`, a text or tokens, in a session of its own. The options
-        are those of Session.answer()."""
+    def complete(self, prompt, *, marked=False, **options):
+        """An Answer that continues `prompt`, a text or tokens, in a session of its own. With `marked`,
+        what is computed of the prompt is kept in the store, and the next process that has the same
+        prompt gets its first token at once. The other options are those of Session.answer()."""
         tokens = prompt
         if isinstance(prompt, str):
             start = self.metadata["start_tokens"]
             tokens = self.tokenize(prompt)
             if tokens[:len(start)] != start:
                 tokens = start + tokens
-        session = self.session()
-        keep, context = options.get("keep"), session.context
-        if keep is not None and keep < context <= len(tokens):
-            tokens = [*tokens[:keep], *tokens[len(tokens) - (context - keep) // 2:]]
-        session.append(tokens)
-        return session.answer(**options)
+        keep = options.get("keep")
+        if keep is not None:
+            context = self.session().context
+            if keep < context <= len(tokens):
+                tokens = [*tokens[:keep], *tokens[len(tokens) - (context - keep) // 2:]]
+        return self.session(tokens, marked=len(tokens) if marked else 0).answer(**options)
 
 
 class Session:
     """A text and what the model has computed of it. Made by Model.session()."""
 
     @classmethod
-    def _make(cls, model, source=None):
+    def _make(cls, model, function="create", *arguments):
         self = cls.__new__(cls)
         self.model = model
         self._lock = threading.RLock()
         self._handle = ctypes.c_void_p()
-        if source is None:
-            _library.call("session_create", model._handle, ctypes.byref(self._handle))
-        else:
-            _library.call("session_fork", source._handle, ctypes.byref(self._handle))
+        if function != "fork":
+            arguments = (model._handle, *arguments)
+        _library.call(f"session_{function}", *arguments, ctypes.byref(self._handle))
         _owned(self, "session", self._handle)
         return self
 
@@ -397,7 +405,7 @@ class Session:
     def fork(self):
         """Another session with the same text, computed as far as this one."""
         with self._lock:
-            return Session._make(self.model, self)
+            return Session._make(self.model, "fork", self._handle)
 
     def answer(self, *, max_tokens=0, temperature=None, top_k=0, top_p=0, min_p=0, seed=0, stops=(),
                json_schema=None, hook=None, tools=None, tool_choice=None, repetition_penalty=1,
