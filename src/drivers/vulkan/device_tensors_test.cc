@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "drivers/vulkan/testing/validated_device.h"
+#include "drivers/vulkan/testing/reference_test.h"
 #include "hal/cts/model_builder.h"
 #include "memory/budget.h"
 
@@ -26,16 +26,8 @@ constexpr auto kFloat = OperandType::kTensorFloat32;
 constexpr size_t kCount = 5;
 using Values = std::vector<float>;
 
-class DeviceTensorsTest : public testing::Test {
+class DeviceTensorsTest : public ReferenceTest {
  protected:
-  void SetUp() override {
-    auto device = createValidatedDevice();
-    if (!device && device.error().code() == ErrorCode::kUnsupported)
-      GTEST_SKIP() << device.error().toString();
-    ASSERT_TRUE(device) << device.error().toString();
-    device_ = *std::move(device);
-  }
-
   std::shared_ptr<hal::PreparedModel> prepare(const ModelBuilder& builder) {
     auto prepared =
         device_->prepareModel(std::make_shared<const graph::Model>(builder.model()), {}, {});
@@ -107,8 +99,6 @@ class DeviceTensorsTest : public testing::Test {
     if (execution) return std::nullopt;
     return execution.error().code();
   }
-
-  std::shared_ptr<hal::Device> device_;
 };
 
 TEST_F(DeviceTensorsTest, AStateStaysOnTheDeviceFromRunToRun) {

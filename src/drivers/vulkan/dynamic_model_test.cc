@@ -12,7 +12,7 @@
 
 #include "drivers/vulkan/shared_constants.h"
 #include "drivers/vulkan/testing/reference_test.h"
-#include "drivers/vulkan/testing/validated_device.h"
+#include "drivers/vulkan/testing/test_gpu.h"
 #include "hal/cts/model_builder.h"
 #include "hal/interpreted_model.h"
 
@@ -281,8 +281,8 @@ TEST_F(DynamicModelTest, AStateOfADescribedShapeStaysOnTheGpu) {
 }
 
 TEST_F(DynamicModelTest, EqualConstantsLieOnTheGpuOnce) {
-  auto gpu = Gpu::open(validatedOptions());
-  ASSERT_TRUE(gpu) << gpu.error().toString();
+  const std::shared_ptr<Gpu> gpu = openTestGpu();
+  ASSERT_NE(gpu, nullptr);
   std::vector<std::vector<uint8_t>> values = {bytes(100), {}, bytes(100)};
   values[1] = values[0];
   SharedConstants shared;
@@ -294,10 +294,10 @@ TEST_F(DynamicModelTest, EqualConstantsLieOnTheGpuOnce) {
     tensor.bytes = each.size();
     tensor.constant = each.data();
     plan.tensors.push_back(tensor);
-    ASSERT_TRUE(placeTensors(&plan, (*gpu)->facts().rangeAlignment, 0));
-    auto constants = ConstantBytes::of(plan, (*gpu)->facts().rangeAlignment);
+    ASSERT_TRUE(placeTensors(&plan, gpu->facts().rangeAlignment, 0));
+    auto constants = ConstantBytes::of(plan, gpu->facts().rangeAlignment);
     ASSERT_TRUE(constants);
-    auto buffer = shared.find(*gpu, nullptr, *std::move(constants));
+    auto buffer = shared.find(gpu, nullptr, *std::move(constants));
     ASSERT_TRUE(buffer) << buffer.error().toString();
     buffers.push_back(*std::move(buffer));
   }

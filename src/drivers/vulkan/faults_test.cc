@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "drivers/vulkan/prepared_model.h"
-#include "drivers/vulkan/testing/validated_device.h"
+#include "drivers/vulkan/testing/test_gpu.h"
 #include "drivers/vulkan/vulkan_device.h"
 #include "hal/cts/model_builder.h"
 
@@ -126,17 +126,7 @@ Status computeOnce(const std::shared_ptr<Gpu>& gpu) {
 
 class VulkanFaultsTest : public testing::Test {
  protected:
-  void SetUp() override {
-    gpu_ = open();
-    if (gpu_ == nullptr) GTEST_SKIP() << "The CPU's implementation of Vulkan is not installed.";
-  }
-  // Null where there is none.
-  static std::shared_ptr<Gpu> open() {
-    auto gpu = Gpu::open(validatedOptions());
-    if (gpu) return *std::move(gpu);
-    EXPECT_EQ(gpu.error().code(), ErrorCode::kUnavailableDevice) << gpu.error().toString();
-    return nullptr;
-  }
+  void SetUp() override { gpu_ = openTestGpu(); }
 
   std::shared_ptr<Gpu> gpu_;
 };
@@ -163,7 +153,7 @@ TEST_F(VulkanFaultsTest, AFunctionThatFailsIsAnError) {
 
 TEST_F(VulkanFaultsTest, AFunctionThatLosesTheDeviceMakesADeadObject) {
   for (const Fault& fault : kFaults) {
-    const auto gpu = open();
+    const auto gpu = openTestGpu();
     ASSERT_NE(gpu, nullptr);
     fault.lose(gpu->functionsForTest());
     const Status status = computeOnce(gpu);

@@ -11,7 +11,7 @@
 #include "cache/testing/store_test_util.h"
 #include "drivers/vulkan/sample_models.h"
 #include "drivers/vulkan/shaders/shaders.h"
-#include "drivers/vulkan/testing/validated_device.h"
+#include "drivers/vulkan/testing/test_gpu.h"
 #include "drivers/vulkan/vulkan_device.h"
 #include "hal/cts/model_builder.h"
 
@@ -21,11 +21,8 @@ namespace {
 class KnownAnswersTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto gpu = Gpu::open(validatedOptions());
-    if (!gpu && gpu.error().code() == ErrorCode::kUnavailableDevice)
-      GTEST_SKIP() << gpu.error().toString();
-    ASSERT_TRUE(gpu) << gpu.error().toString();
-    open_.gpu = *std::move(gpu);
+    open_.gpu = openTestGpu();
+    if (open_.gpu == nullptr) return;
     open_.pipelines = *Pipelines::create(open_.gpu);
     open_.tensors = std::make_shared<DeviceTensors>();
     open_.answers = std::make_shared<KnownAnswers>();

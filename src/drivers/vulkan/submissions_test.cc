@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "drivers/vulkan/prepared_model.h"
-#include "drivers/vulkan/testing/validated_device.h"
+#include "drivers/vulkan/testing/test_gpu.h"
 #include "hal/cts/model_builder.h"
 
 namespace hearth::vulkan {
@@ -34,11 +34,8 @@ VkResult VKAPI_CALL countedSubmit(VkQueue queue, uint32_t count, const VkSubmitI
 class SubmissionsTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto gpu = Gpu::open(validatedOptions());
-    if (!gpu && gpu.error().code() == ErrorCode::kUnavailableDevice)
-      GTEST_SKIP() << gpu.error().toString();
-    ASSERT_TRUE(gpu) << gpu.error().toString();
-    gpu_ = *std::move(gpu);
+    gpu_ = openTestGpu();
+    if (gpu_ == nullptr) return;
     soundSubmit = std::exchange(gpu_->functionsForTest().vkQueueSubmit, countedSubmit);
     auto pipelines = Pipelines::create(gpu_);
     ASSERT_TRUE(pipelines) << pipelines.error().toString();

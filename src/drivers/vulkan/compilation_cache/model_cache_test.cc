@@ -19,7 +19,7 @@
 #include "cache/testing/store_test_util.h"
 #include "drivers/vulkan/prepared_model.h"
 #include "drivers/vulkan/testing/caching_driver.h"
-#include "drivers/vulkan/testing/validated_device.h"
+#include "drivers/vulkan/testing/test_gpu.h"
 #include "hal/cts/model_builder.h"
 
 namespace hearth::vulkan {
@@ -32,11 +32,8 @@ class VulkanModelCacheTest : public testing::Test {
   VulkanModelCacheTest() { ::setenv("XDG_STATE_HOME", (root() / "state").c_str(), 1); }
   ~VulkanModelCacheTest() override { ::unsetenv("XDG_STATE_HOME"); }
   void SetUp() override {
-    auto gpu = Gpu::open(validatedOptions());
-    if (!gpu && gpu.error().code() == ErrorCode::kUnavailableDevice)
-      GTEST_SKIP() << gpu.error().toString();
-    ASSERT_TRUE(gpu) << gpu.error().toString();
-    gpu_ = *std::move(gpu);
+    gpu_ = openTestGpu();
+    if (gpu_ == nullptr) return;
     driver_.emplace(gpu_);
   }
 

@@ -11,20 +11,14 @@
 #include "drivers/vulkan/context/commands.h"
 #include "drivers/vulkan/context/pipelines.h"
 #include "drivers/vulkan/shaders/shaders.h"
-#include "drivers/vulkan/testing/validated_device.h"
+#include "drivers/vulkan/testing/test_gpu.h"
 
 namespace hearth::vulkan {
 namespace {
 
 class GpuTest : public testing::Test {
  protected:
-  void SetUp() override {
-    auto gpu = Gpu::open(validatedOptions());
-    if (!gpu && gpu.error().code() == ErrorCode::kUnavailableDevice)
-      GTEST_SKIP() << gpu.error().toString();
-    ASSERT_TRUE(gpu) << gpu.error().toString();
-    gpu_ = *std::move(gpu);
-  }
+  void SetUp() override { gpu_ = openTestGpu(); }
 
   VolkDeviceTable& functions() { return gpu_->functionsForTest(); }
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "drivers/vulkan/testing/validated_device.h"
+#include "drivers/vulkan/testing/test_gpu.h"
 #include "drivers/vulkan/vulkan_device.h"
 #include "hal/cts/fenced_sums.h"
 
@@ -156,18 +156,15 @@ class SyncFilesTest : public testing::Test, protected hal::cts::FencedSums {
     // A submission on another thread than the wait for its fence is nothing for the layer.
     GpuOptions options = validatedOptions();
     options.onValidationMessage = nullptr;
-    auto gpu = Gpu::open(options);
-    if (!gpu && gpu.error().code() == ErrorCode::kUnavailableDevice)
-      GTEST_SKIP() << gpu.error().toString();
-    ASSERT_TRUE(gpu) << gpu.error().toString();
-    EXPECT_FALSE((*gpu)->facts().hasSyncFiles &&
-                 (*gpu)->facts().type == VK_PHYSICAL_DEVICE_TYPE_CPU)
+    const std::shared_ptr<Gpu> gpu = openTestGpu(options);
+    if (gpu == nullptr) return;
+    EXPECT_FALSE(gpu->facts().hasSyncFiles && gpu->facts().type == VK_PHYSICAL_DEVICE_TYPE_CPU)
         << "Where it takes sync files, they should be tested without the functions below.";
-    FakeKernel::serve(**gpu);
-    auto pipelines = Pipelines::create(*gpu);
+    FakeKernel::serve(*gpu);
+    auto pipelines = Pipelines::create(gpu);
     ASSERT_TRUE(pipelines) << pipelines.error().toString();
     device_ = deviceOf(options,
-                       {*gpu, std::move(*pipelines), std::make_shared<DeviceTensors>(), nullptr});
+                       {gpu, std::move(*pipelines), std::make_shared<DeviceTensors>(), nullptr});
     ASSERT_NO_FATAL_FAILURE(prepareSums(*device_));
   }
   void TearDown() override {
