@@ -212,6 +212,33 @@ TEST_F(HostTest, ClientsOfTheSameModelHaveOneInCommon) {
   EXPECT_TRUE(comesTrue([&] { return fake_->prepared == 0; }));
 }
 
+// As that of a GPU that was lost: in the host it is there again for the next model.
+TEST_F(HostTest, AModelWhoseDeviceIsGoneIsNotGivenToOthers) {
+  std::vector<std::shared_ptr<hal::PreparedModel>> clients = {prepareAlone()};
+  // By a message, and in a mailbox.
+  for (const bool isInMailbox : {false, true}) {
+    ASSERT_NE(clients.back(), nullptr);
+    std::vector<float> a = {1, 2};
+    std::vector<float> out(2);
+    const auto execution = clients.back()->createExecution(
+        {{hal::cts::argumentFor(a), hal::cts::argumentFor(a)}, {hal::cts::argumentFor(out)}});
+    ASSERT_TRUE(execution) << execution.error().toString();
+    for (int i = 0; i < (isInMailbox ? 2 : 0); ++i) ASSERT_TRUE((*execution)->compute({}).status);
+    hal::ExecutionResult dead;
+    dead.status = fail(ErrorCode::kDeadObject, "The device was lost.");
+    fake_->answerWith(dead);
+    const hal::ExecutionResult result = (*execution)->compute({});
+    ASSERT_FALSE(result.status);
+    EXPECT_EQ(result.status.error().code(), ErrorCode::kDeadObject);
+    fake_->answerWith({});
+    const int before = fake_->prepared;
+    clients.push_back(prepareAlone());
+    ASSERT_NE(clients.back(), nullptr);
+    EXPECT_EQ(fake_->prepared, before + 1);
+    expectSums(*clients.back(), 1);
+  }
+}
+
 TEST_F(HostTest, WhatMayDifferIsPreparedForEachClient) {
   std::vector<std::shared_ptr<Session>> sessions = {greet(), greet()};
   const base::Descriptor sealed = sealedMemory(kPage);

@@ -66,7 +66,12 @@ Status ServedExecution::bind(hal::PreparedModel& model, hal::Request request,
                              std::vector<memory::PoolRef> memories) {
   memories_ = std::move(memories);
   const memory::BudgetScope scope(memory_.get());
-  HEARTH_ASSIGN(execution_, model.createExecution(std::move(request)));
+  auto execution = model.createExecution(std::move(request));
+  if (!execution) {
+    noteDeath(execution.error());
+    return std::unexpected(std::move(execution.error()));
+  }
+  execution_ = *std::move(execution);
   if (execution_ == nullptr) return fail(ErrorCode::kOpFailed, "The driver gives no execution.");
   return {};
 }
@@ -122,7 +127,12 @@ hal::ExecutionResult ServedExecution::computeLocked(const base::Deadline& deadli
   return checked(std::move(result));
 }
 
+void ServedExecution::noteDeath(const Error& error) const {
+  if (error.code() == ErrorCode::kDeadObject) onDeath_();
+}
+
 hal::ExecutionResult ServedExecution::checked(hal::ExecutionResult result) const {
+  if (!result.status) noteDeath(result.status.error());
   if (Status whole = hal::checkMemoriesWhole(memories_); !whole) {
     result.status = std::move(whole);
     result.outputShapes.clear();
@@ -179,14 +189,18 @@ Result<base::Descriptor> ServedExecution::startFenced(std::vector<base::Descript
     return fail(ErrorCode::kUnsupported,
                 "The host copies arguments, so it has to compute at once.");
   const memory::BudgetScope scope(memory_.get());
-  HEARTH_ASSIGN(base::Descriptor fence, execution_->startFenced(std::move(fences), deadline));
-  if (!fence.valid()) return fail(ErrorCode::kOpFailed, "The driver gives no fence.");
-  auto own = fence.duplicate();
+  auto fence = execution_->startFenced(std::move(fences), deadline);
+  if (!fence) {
+    noteDeath(fence.error());
+    return fence;
+  }
+  if (!fence->valid()) return fail(ErrorCode::kOpFailed, "The driver gives no fence.");
+  auto own = fence->duplicate();
   if (!own) {
     static_cast<void>(execution_->finishFenced());
     return own;
   }
-  fence_ = std::move(fence);
+  fence_ = *std::move(fence);
   heldForFences_ = std::move(held);
   return own;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -32,13 +33,15 @@ class ServedExecution {
  public:
   // `outputs` are those of the model, empty when they are not known. The client of `turns` outlives
   // all computations. `memory` has what the driver allocates to compute. `threads` are those that
-  // it may use at a time.
+  // it may use at a time. `onDeath` is called when the driver says that its device is gone.
   ServedExecution(std::vector<graph::Operand> outputs, ClientTurns turns,
-                  std::shared_ptr<ModelMemory> memory, unsigned threads)
+                  std::shared_ptr<ModelMemory> memory, unsigned threads,
+                  std::function<void()> onDeath)
       : outputs_(std::move(outputs)),
         turns_(turns),
         memory_(std::move(memory)),
-        threads_(threads) {}
+        threads_(threads),
+        onDeath_(std::move(onDeath)) {}
 
   // Replaces the arguments in client memory by private ones. Before bind().
   Status copyArguments(hal::Request* request, ClientMemories* memories);
@@ -80,8 +83,9 @@ class ServedExecution {
 
   // With turn_ locked.
   hal::ExecutionResult computeLocked(const base::Deadline& deadline);
-  // kOpFailed where the client has taken memory away.
+  // What the driver says; kOpFailed where the client has taken memory away.
   hal::ExecutionResult checked(hal::ExecutionResult result) const;
+  void noteDeath(const Error& error) const;
   void tell(const hal::ExecutionResult& result);
   void copyIn() const;
   void copyOut(const hal::ExecutionResult& result) const;
@@ -90,6 +94,7 @@ class ServedExecution {
   const ClientTurns turns_;
   const std::shared_ptr<ModelMemory> memory_;
   const unsigned threads_;
+  const std::function<void()> onDeath_;
   std::mutex turn_;         // of threads that compute; guards the next four
   base::Descriptor fence_;  // of what startFenced() has started
   std::shared_ptr<void> heldForFences_;

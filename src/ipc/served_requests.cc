@@ -414,7 +414,11 @@ Status ServedRequests::createExecution(Call& call, schema::ExecutionRequest::Rea
   }
   auto execution = std::make_shared<ServedExecution>(
       model->served->outputs, ClientTurns{takesTurns_ ? &turns_ : nullptr, model->priority},
-      model->memory, model->threads);
+      model->memory, model->threads, [models = sharedModels_, weak = std::weak_ptr(model->served)] {
+        // Else others would be given a model that never computes again.
+        if (const auto served = weak.lock(); served != nullptr && models != nullptr)
+          models->forget(served);
+      });
   hal::Request request;
   request.loopTimeout = from.getLoopTimeout();
   const auto read = [&](capnp::List<schema::Argument>::Reader list, bool isInput,

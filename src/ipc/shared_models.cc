@@ -106,6 +106,14 @@ Result<SharedModels::Taken> SharedModels::take(const ModelIdentity& identity,
   }
 }
 
+void SharedModels::forget(const std::shared_ptr<const ServedModel>& model) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [identity, place] : places_)
+    if (place.model.lock() == model) place.model.reset();
+  // It does not end here: the caller has it.
+  std::erase(kept_, model);
+}
+
 size_t SharedModels::count() const {
   const std::lock_guard lock(mutex_);
   return static_cast<size_t>(std::ranges::count_if(

@@ -51,6 +51,9 @@ class SharedModels {
   Result<Taken> take(const ModelIdentity& identity, const base::Deadline& deadline,
                      const Make& make);
 
+  // The model's device is gone: whoever prepares it next has it made anew.
+  void forget(const std::shared_ptr<const ServedModel>& model);
+
   // Maps the pools of models that are made for take(). They may outlive the client that brought
   // them, so they do not count among its memories.
   ClientMemories& memories() { return memories_; }

@@ -96,6 +96,21 @@ TEST(KeptModelsTest, ModelsThatWereTakenLastStayForOthers) {
   EXPECT_EQ(calls, 2);
   EXPECT_FALSE(isMade(1));
   EXPECT_TRUE(isMade(2));
+  models.forget(held->model);
+  EXPECT_TRUE(isMade(1));
+}
+
+TEST_F(SharedModelsTest, AModelWhoseDeviceIsGoneIsMadeAnew) {
+  const auto first = take(1);
+  const auto other = take(2);
+  ASSERT_TRUE(first && other);
+  models_.forget(first->model);
+  const auto second = take(1);
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(second->isOwn);
+  EXPECT_NE(second->model, first->model);
+  EXPECT_FALSE(take(1)->isOwn);
+  EXPECT_FALSE(take(2)->isOwn);
 }
 
 TEST_F(SharedModelsTest, AModelThatCannotBeMadeIsTriedAgain) {
