@@ -138,6 +138,26 @@ TEST_F(DeviceTensorsTest, AnOutputMayBeTheMemoryOfAnInput) {
   }
 }
 
+// Where an element of the output is not made of the same one of the input.
+TEST_F(DeviceTensorsTest, AnInputIsReadBeforeItsMemoryIsWritten) {
+  constexpr uint32_t kMany = 1000;
+  ModelBuilder builder;
+  const uint32_t input = builder.input(kFloat, {kMany});
+  const std::vector<int32_t> axes = {0};
+  builder.operation(OperationType::kReverse,
+                    {input, builder.constant(OperandType::kTensorInt32, {1}, axes)},
+                    {builder.output(kFloat, {kMany})});
+  const auto model = prepare(builder);
+  const auto buffer = allocate(model);
+  const memory::PoolRef pool = *memory::Pool::anonymous(kMany * sizeof(float));
+  auto* const values = reinterpret_cast<float*>(pool->mutableData());
+  for (uint32_t i = 0; i < kMany; ++i) values[i] = static_cast<float>(i);
+  ASSERT_TRUE(buffer->copyFrom(pool, {kMany}));
+  EXPECT_EQ(run(*model, {in(*buffer)}, {in(*buffer)}), 0u);
+  ASSERT_TRUE(buffer->copyTo(pool));
+  for (uint32_t i = 0; i < kMany; ++i) ASSERT_EQ(values[i], static_cast<float>(kMany - 1 - i));
+}
+
 TEST_F(DeviceTensorsTest, OutputsThatShareMemoryInThePlanAreCopied) {
   ModelBuilder builder;
   const uint32_t input = builder.input(kFloat, {kCount});
@@ -181,6 +201,16 @@ TEST_F(DeviceTensorsTest, WhatDoesNotFitIsRefused) {
   EXPECT_FALSE(device_->allocate({}, {{model, true, 2}}));
   EXPECT_FALSE(device_->allocate({{kCount + 1}}, {{model, true, 0}}));
   EXPECT_FALSE(device_->allocate({}, {{nullptr, true, 0}}));
+  // Another model's, with more elements.
+  ModelBuilder builder;
+  builder.operation(OperationType::kAbs, {builder.input(kFloat, {kCount + 1})},
+                    {builder.output(kFloat, {kCount + 1})});
+  const auto larger = prepare(builder);
+  const auto room = allocate(larger);
+  EXPECT_EQ(refusal(*model, {in(*room), in(input)}, {in(output)}), ErrorCode::kBadData);
+  const auto both = device_->allocate({}, {{model, true, 0}, {larger, true, 0}});
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().code(), ErrorCode::kBadData);
 }
 
 // Counts what is taken, up to a limit.

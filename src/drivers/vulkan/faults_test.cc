@@ -98,17 +98,20 @@ void copyOthers(const VolkDeviceTable& from, VolkDeviceTable& to) {
 #undef HEARTH_COPY
 }
 
+hal::Argument argumentOf(std::vector<float>& values) {
+  hal::Argument argument;
+  argument.kind = hal::Argument::Kind::kPointer;
+  argument.pointer = values.data();
+  argument.length = values.size() * sizeof(float);
+  return argument;
+}
+
 // Computes a convolution once.
 Status computeOnce(hal::PreparedModel& prepared) {
   std::vector<float> input(5 * 5 * 3, 1.0f), output(5 * 5 * 4);
   hal::Request request;
-  for (std::vector<float>* values : {&input, &output}) {
-    hal::Argument argument;
-    argument.kind = hal::Argument::Kind::kPointer;
-    argument.pointer = values->data();
-    argument.length = values->size() * sizeof(float);
-    (values == &input ? request.inputs : request.outputs).push_back(std::move(argument));
-  }
+  request.inputs.push_back(argumentOf(input));
+  request.outputs.push_back(argumentOf(output));
   HEARTH_ASSIGN(const auto execution, prepared.createExecution(std::move(request)));
   HEARTH_TRY(execution->compute({}).status);
   EXPECT_EQ(output[0], 12.0f);  // four places of three ones
@@ -127,6 +130,10 @@ Status computeOnce(const std::shared_ptr<Gpu>& gpu) {
 class VulkanFaultsTest : public testing::Test {
  protected:
   void SetUp() override { gpu_ = openTestGpu(); }
+  std::unique_ptr<hal::Device> device() const {
+    return deviceOf(validatedOptions(),
+                    {gpu_, *Pipelines::create(gpu_), std::make_shared<DeviceTensors>(), nullptr});
+  }
 
   std::shared_ptr<Gpu> gpu_;
 };
@@ -195,11 +202,72 @@ TEST_F(VulkanFaultsTest, TheDriverNeedsNoFunctionBesidesThese) {
   EXPECT_TRUE(status) << status.error().toString();
 }
 
+TEST_F(VulkanFaultsTest, AFunctionThatFailsForMemoryOfTheDeviceIsAnError) {
+  const auto device = this->device();
+  const auto prepared = device->prepareModel(
+      std::make_shared<const graph::Model>(hal::cts::convolutionModel(5)), {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  const auto useMemory = [&]() -> Status {
+    HEARTH_ASSIGN(const auto buffer, device->allocate({}, {{*prepared, true, 0}}));
+    HEARTH_ASSIGN(const memory::PoolRef pool, memory::Pool::anonymous(5 * 5 * 3 * sizeof(float)));
+    HEARTH_TRY(buffer->copyFrom(pool, {}));
+    return buffer->copyTo(pool);
+  };
+  const VolkDeviceTable sound = gpu_->functions();
+  int failures = 0;
+  for (const Fault& fault : kFaults) {
+    fault.exhaust(gpu_->functionsForTest());
+    const Status status = useMemory();
+    gpu_->functionsForTest() = sound;
+    // Some functions are for shaders only.
+    if (status) continue;
+    ++failures;
+    EXPECT_EQ(status.error().code(), ErrorCode::kResourceExhaustedTransient) << fault.name;
+    EXPECT_NE(status.error().message().find(fault.name), std::string::npos)
+        << status.error().message();
+    EXPECT_TRUE(useMemory()) << fault.name;
+  }
+  EXPECT_EQ(failures, 12);
+  EXPECT_TRUE(computeOnce(**prepared));
+}
+
+// Such as a shader in an endless loop: nothing else on the GPU is believed.
+TEST_F(VulkanFaultsTest, AKernelThatNeverEndsIsADeadObject) {
+  const auto device = this->device();
+  const auto model = std::make_shared<const graph::Model>(hal::cts::convolutionModel(5));
+  const auto hung = device->prepareModel(model, {}, {});
+  ASSERT_TRUE(hung) << hung.error().toString();
+  const auto buffer = device->allocate({}, {{*hung, true, 0}});
+  ASSERT_TRUE(buffer) << buffer.error().toString();
+  gpu_->functionsForTest().vkWaitForFences = [](VkDevice, uint32_t, const VkFence*, VkBool32,
+                                                uint64_t timeout) {
+    EXPECT_LT(timeout, UINT64_MAX);
+    return VK_TIMEOUT;
+  };
+  for (int i = 0; i < 2; ++i) {
+    const Status status = computeOnce(**hung);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code(), ErrorCode::kDeadObject);
+  }
+  const memory::PoolRef pool = *memory::Pool::anonymous(5 * 5 * 3 * sizeof(float));
+  EXPECT_FALSE((*buffer)->copyTo(pool));
+  const auto prepared = device->prepareModel(model, {}, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  EXPECT_TRUE(computeOnce(**prepared));
+  // Memory of the old context is of no use to the new one.
+  EXPECT_FALSE(device->allocate({}, {{*hung, true, 0}}));
+  hal::Request request;
+  hal::Argument old;
+  old.kind = hal::Argument::Kind::kBuffer;
+  old.token = (*buffer)->token();
+  request.inputs.push_back(std::move(old));
+  std::vector<float> output(5 * 5 * 4);
+  request.outputs.push_back(argumentOf(output));
+  EXPECT_FALSE((*prepared)->createExecution(std::move(request)));
+}
+
 TEST_F(VulkanFaultsTest, ALostGpuIsOpenedAgainForTheNextModel) {
-  OpenGpu open;
-  open.gpu = gpu_;
-  open.pipelines = *Pipelines::create(gpu_);
-  const auto device = deviceOf(validatedOptions(), std::move(open));
+  const auto device = this->device();
   const auto model = std::make_shared<const graph::Model>(hal::cts::convolutionModel(5));
   ASSERT_TRUE(device->prepareModel(model, {}, {}));
   gpu_->functionsForTest().vkQueueSubmit = kFailing<VK_ERROR_DEVICE_LOST>;

@@ -42,6 +42,7 @@ Commands::~Commands() {
 }
 
 Status Commands::begin() {
+  HEARTH_TRY(gpu_->checkUsable());
   const VolkDeviceTable& vk = gpu_->functions();
   HEARTH_TRY(checkResult(vk.vkResetCommandPool(gpu_->device(), pool_, 0), "vkResetCommandPool"));
   used_ = 1;
@@ -78,6 +79,7 @@ void Commands::barrier() {
 }
 
 Status Commands::submit(const Part& part, std::span<const VkSemaphore> waits, VkSemaphore signal) {
+  HEARTH_TRY(gpu_->checkUsable());
   HEARTH_TRY(checkResult(gpu_->functions().vkResetFences(gpu_->device(), 1, &part.fence),
                          "vkResetFences"));
   return gpu_->submit(part.buffer, part.fence, waits, signal);
@@ -101,6 +103,7 @@ Result<base::Descriptor> Commands::start(std::span<const base::Descriptor> files
   if (used_ != 1)
     return fail(ErrorCode::kUnsupported, "The GPU {} gets these commands in {} submissions.",
                 gpu_->facts().name, used_);
+  HEARTH_TRY(gpu_->checkUsable());
   if (syncFiles_ == nullptr) syncFiles_ = std::make_unique<SyncFiles>(gpu_);
   HEARTH_TRY(syncFiles_->take(files));
   HEARTH_ASSIGN(const VkSemaphore signal, syncFiles_->signal());

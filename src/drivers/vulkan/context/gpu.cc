@@ -354,12 +354,17 @@ Status Gpu::noteLoss(Status status) {
   return status;
 }
 
-Status Gpu::submit(VkCommandBuffer commands, VkFence fence, std::span<const VkSemaphore> waits,
-                   VkSemaphore signal) {
+Status Gpu::checkUsable() const {
   if (process_ != ::getpid())
     return fail(ErrorCode::kDeadObject,
                 "The GPU was opened by the parent of this process, which has to use it alone.");
   if (isLost()) return fail(ErrorCode::kDeadObject, "The GPU {} was lost.", facts_.name);
+  return {};
+}
+
+Status Gpu::submit(VkCommandBuffer commands, VkFence fence, std::span<const VkSemaphore> waits,
+                   VkSemaphore signal) {
+  HEARTH_TRY(checkUsable());
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   info.commandBufferCount = 1;
   info.pCommandBuffers = &commands;

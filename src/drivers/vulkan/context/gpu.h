@@ -90,9 +90,13 @@ class Gpu {
   Result<uint32_t> memoryType(uint32_t allowed, VkMemoryPropertyFlags required,
                               VkMemoryPropertyFlags preferred) const;
 
+  // kDeadObject if the device is lost, so that what was made on it may be in use for ever, or
+  // belongs to the parent of this process.
+  Status checkUsable() const;
+
   // Hands the commands to the queue; they begin after `waits`, and `fence` and `signal`, if there
-  // is one, are signalled when they have run. kDeadObject if the device is lost or belongs to the
-  // parent of this process.
+  // is one, are signalled when they have run. Errors as checkUsable(), and kDeadObject if the
+  // device is lost now.
   Status submit(VkCommandBuffer commands, VkFence fence, std::span<const VkSemaphore> waits = {},
                 VkSemaphore signal = VK_NULL_HANDLE);
   // Waits for at most kLongestWait. An error means that the commands may still be running, and what

@@ -56,8 +56,9 @@ class FakeKernel {
 
   size_t semaphores() const { return semaphores_.size(); }
   int submissionsWithFiles = 0;
-  bool takesNothing = false;  // as if no descriptor were a sync file
   bool isAlwaysDone = false;  // gives -1
+  VkResult making = VK_SUCCESS;
+  VkResult taking = VK_SUCCESS;
   VkResult giving = VK_SUCCESS;
 
  private:
@@ -68,6 +69,7 @@ class FakeKernel {
 
   static VkResult VKAPI_CALL create(VkDevice, const VkSemaphoreCreateInfo*,
                                     const VkAllocationCallbacks*, VkSemaphore* made) {
+    if (kernel().making != VK_SUCCESS) return kernel().making;
     const uint64_t name = ++kernel().lastName_;
     kernel().semaphores_[name] = {};
     *made = reinterpret_cast<VkSemaphore>(name);
@@ -85,7 +87,7 @@ class FakeKernel {
   }
   static VkResult VKAPI_CALL take(VkDevice, const VkImportSemaphoreFdInfoKHR* info) {
     EXPECT_EQ(info->flags, VK_SEMAPHORE_IMPORT_TEMPORARY_BIT);
-    if (kernel().takesNothing) return VK_ERROR_INVALID_EXTERNAL_HANDLE;
+    if (kernel().taking != VK_SUCCESS) return kernel().taking;
     int& waited = of(info->semaphore).waited;
     if (waited >= 0) ::close(waited);
     waited = info->fd;
@@ -117,7 +119,9 @@ class FakeKernel {
     if (info.signalSemaphoreCount != 0) {
       ++kernel().submissionsWithFiles;
       signalled = ::eventfd(0, EFD_CLOEXEC);
-      of(info.pSignalSemaphores[0]).signalled = signalled;
+      int& given = of(info.pSignalSemaphores[0]).signalled;
+      EXPECT_LT(given, 0) << "The semaphore is signalled already.";
+      given = signalled;
       signalled = ::dup(signalled);
     }
     info.waitSemaphoreCount = info.signalSemaphoreCount = 0;
@@ -163,8 +167,8 @@ class SyncFilesTest : public testing::Test, protected hal::cts::FencedSums {
     FakeKernel::serve(*gpu);
     auto pipelines = Pipelines::create(gpu);
     ASSERT_TRUE(pipelines) << pipelines.error().toString();
-    device_ = deviceOf(options,
-                       {gpu, std::move(*pipelines), std::make_shared<DeviceTensors>(), nullptr});
+    device_ =
+        deviceOf(options, {gpu, std::move(*pipelines), std::make_shared<DeviceTensors>(), nullptr});
     ASSERT_NO_FATAL_FAILURE(prepareSums(*device_));
   }
   void TearDown() override {
@@ -215,7 +219,7 @@ TEST_F(SyncFilesTest, AFileOfWhatIsDoneIsReadable) {
 }
 
 TEST_F(SyncFilesTest, AThreadWaitsForWhatIsNoSyncFile) {
-  kernel().takesNothing = true;
+  kernel().taking = VK_ERROR_INVALID_EXTERNAL_HANDLE;
   const auto execution = sum(0, 1, 2);
   const auto end = execution->startFenced(only(gate_), {});
   ASSERT_TRUE(end) << end.error().toString();
@@ -243,6 +247,23 @@ TEST_F(SyncFilesTest, AThreadWaitsWhereTheHostHasAnArgumentOrThereIsADeadline) {
   ASSERT_TRUE(execution->startFenced({}, base::Deadline::after(3'600'000'000'000)));
   EXPECT_TRUE(execution->finishFenced().status);
   EXPECT_EQ(kernel().submissionsWithFiles, 0);
+}
+
+TEST_F(SyncFilesTest, FunctionsThatFailAreErrors) {
+  for (VkResult* const result : {&kernel().making, &kernel().taking}) {
+    const auto execution = sum(0, 1, 2);
+    const base::Descriptor gate(::eventfd(1, EFD_CLOEXEC));
+    *result = VK_ERROR_OUT_OF_HOST_MEMORY;
+    const auto end = execution->startFenced(only(gate), {});
+    *result = VK_SUCCESS;
+    ASSERT_FALSE(end);
+    EXPECT_EQ(end.error().code(), ErrorCode::kResourceExhaustedTransient);
+    // The execution and the descriptor are none the worse.
+    ASSERT_TRUE(execution->startFenced(only(gate), {}));
+    kernel().end();
+    EXPECT_TRUE(execution->finishFenced().status);
+    EXPECT_THAT(valuesOf(2), ElementsAre(2, 4));
+  }
 }
 
 TEST_F(SyncFilesTest, AnEndThatCannotBeToldIsAnError) {
