@@ -42,6 +42,29 @@ void drain(int socket) {
   }
 }
 
+// Calls send(words) for each message, until it returns false.
+template <typename Send>
+void forEachMessage(std::span<const uint8_t> messages, const Send& send) {
+  for (size_t i = 0; i < kMostMessages && messages.size() >= 2; ++i) {
+    const size_t claimed = messages[0] | static_cast<size_t>(messages[1]) << 8;
+    messages = messages.subspan(2);
+    const size_t count = std::min(claimed, messages.size() / sizeof(capnp::word));
+    // Aligned, and with nothing behind it.
+    const auto words = std::make_unique<capnp::word[]>(count);
+    if (count != 0) std::memcpy(words.get(), messages.data(), count * sizeof(capnp::word));
+    messages = messages.subspan(count * sizeof(capnp::word));
+    if (!send(std::span<const capnp::word>(words.get(), count))) return;
+  }
+}
+
+kj::Array<capnp::word> greeting() {
+  capnp::MallocMessageBuilder message;
+  auto hello = message.initRoot<schema::Request>().initHello();
+  hello.setVersion(schema::VERSION);
+  hello.setApiVersion(hal::kApiVersion);
+  return capnp::messageToFlatArray(message);
+}
+
 }  // namespace
 
 std::vector<uint8_t> joinMessages(const std::vector<std::vector<uint8_t>>& messages) {
@@ -63,28 +86,30 @@ void playClient(std::span<const uint8_t> messages) {
       std::move(pair.right), 0, 0, std::make_shared<HostState>(),
       CommonOfClients{.models = std::make_shared<SharedModels>()});
   {
-    capnp::MallocMessageBuilder greeting;
-    auto hello = greeting.initRoot<schema::Request>().initHello();
-    hello.setVersion(schema::VERSION);
-    hello.setApiVersion(hal::kApiVersion);
-    const auto words = capnp::messageToFlatArray(greeting);
+    const auto words = greeting();
     Frame frame = Frame::of({words.begin(), words.size()}, {});
     if (!client->handle(frame)) return client->end();
   }
-  for (size_t i = 0; i < kMostMessages && messages.size() >= 2; ++i) {
+  forEachMessage(messages, [&](std::span<const capnp::word> words) {
     drain(pair.left.get());
-    const size_t claimed = messages[0] | static_cast<size_t>(messages[1]) << 8;
-    messages = messages.subspan(2);
-    const size_t count = std::min(claimed, messages.size() / sizeof(capnp::word));
-    // Aligned, and with nothing behind it.
-    const auto words = std::make_unique<capnp::word[]>(count);
-    if (count != 0) std::memcpy(words.get(), messages.data(), count * sizeof(capnp::word));
-    messages = messages.subspan(count * sizeof(capnp::word));
-    Frame frame = Frame::of({words.get(), count}, descriptors());
+    Frame frame = Frame::of(words, descriptors());
     // A client that does not keep to the protocol is ended by the host's threads; here it goes on.
     static_cast<void>(client->handle(frame));
-  }
+    return true;
+  });
   client->end();
+}
+
+void sendMessages(int socket, std::span<const uint8_t> messages) {
+  const auto words = greeting();
+  if (!sendFrame(socket, {words.begin(), words.size()}, {})) return;
+  forEachMessage(messages, [&](std::span<const capnp::word> message) {
+    drain(socket);
+    const std::vector<base::Descriptor> attached = descriptors();
+    std::vector<int> numbers;
+    for (const base::Descriptor& descriptor : attached) numbers.push_back(descriptor.get());
+    return sendFrame(socket, message, numbers).has_value();
+  });
 }
 
 }  // namespace hearth::ipc

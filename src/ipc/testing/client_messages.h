@@ -15,4 +15,7 @@ std::vector<uint8_t> joinMessages(const std::vector<std::vector<uint8_t>>& messa
 // message come two memories and a descriptor that is none. Whatever the messages are, this returns.
 void playClient(std::span<const uint8_t> messages);
 
+// The same over a socket, to a host with any device. Ends when the host ends the connection.
+void sendMessages(int socket, std::span<const uint8_t> messages);
+
 }  // namespace hearth::ipc

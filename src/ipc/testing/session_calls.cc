@@ -39,6 +39,7 @@ uint64_t prepare(Session& session) {
                          &outgoing.attachments));
   outgoing.request.getPrepare().setPreference(1);
   outgoing.request.getPrepare().setPriority(100);
+  outgoing.request.getPrepare().setDeadline(INT64_MAX);
   return objectOf(session.call(outgoing));
 }
 
