@@ -18,8 +18,10 @@ from .graph import Graph, Operator, Quantization
 _CHANNEL_AXIS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}
 # Few samples stand for all inputs: without it, other inputs saturate.
 _HEADROOM = 1.125
-# The result of these has to have the quantisation of the input.
-_SAME_QUANTIZATION = {"PAD", "MAX_POOL_2D", "RESHAPE"}
+# The result of these has to have the quantisation of the input, or one that TFLite fixes.
+_SAME_QUANTIZATION = {"AVERAGE_POOL_2D", "BATCH_TO_SPACE_ND", "GATHER", "MAX_POOL_2D", "PAD", "RESHAPE", "RESIZE_BILINEAR",
+                      "RESIZE_NEAREST_NEIGHBOR", "SLICE", "SPACE_TO_BATCH_ND", "TOPK_V2", "TRANSPOSE"}
+_FIXED_QUANTIZATION = {"LOGISTIC": (1 / 256, -128), "SOFTMAX": (1 / 256, -128), "TANH": (1 / 128, 0)}
 
 
 def toFloat32(graph):
@@ -50,7 +52,11 @@ def toInt8(graph, samples):
 
     for sample in samples:
         reference.run(graph, [sample], widen)
+    return toInt8OfRanges(graph, ranges)
 
+
+def toInt8OfRanges(graph, ranges):
+    """`ranges`: the least and the greatest value of each activation of real numbers, by its tensor's index."""
     result = Graph(graph.name + " int8")
     result.inputs, result.outputs = list(graph.inputs), list(graph.outputs)
     result.operators = copy.deepcopy(graph.operators)
@@ -58,14 +64,29 @@ def toInt8(graph, samples):
     for index, (low, high) in ranges.items():
         _setType(result.tensors[index], np.int8, _activationQuantization(low, high))
     for index in graph.inputs:
-        result.tensors[index].quantization = Quantization.perTensor(1 / 128)
+        if index in ranges:
+            result.tensors[index].quantization = Quantization.perTensor(1 / 128)
     for operator in result.operators:
         output = result.tensors[operator.outputs[0]]
-        if operator.kind in _SAME_QUANTIZATION:
-            output.quantization = result.tensors[operator.inputs[0]].quantization
         if operator.kind in _CHANNEL_AXIS or operator.kind == "FULLY_CONNECTED":
             _quantizeWeights(result, operator)
+        else:
+            for index in operator.inputs:
+                _quantizeConstant(result.tensors[index])
+        if operator.kind in _SAME_QUANTIZATION:
+            output.quantization = result.tensors[operator.inputs[0]].quantization
+        elif operator.kind in _FIXED_QUANTIZATION:
+            output.quantization = Quantization.perTensor(*_FIXED_QUANTIZATION[operator.kind])
     return result
+
+
+def _quantizeConstant(tensor):
+    """Real numbers that are no weights of a layer."""
+    if tensor.data is None or tensor.dtype != np.float32:
+        return
+    values = np.asarray(tensor.data)
+    _setType(tensor, np.int8, _activationQuantization(min(0.0, float(values.min())), max(0.0, float(values.max()))))
+    tensor.data = tensor.quantization.quantize(values, np.int8)
 
 
 def _setType(tensor, dtype, quantization):

@@ -17,11 +17,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 import numpy as np
 
 from command import DATA, HEARTH, DataTest
+from gpu_command import DEVICE, DRIVERS, IMPLEMENTATION, GpuCommandTest
 from workloads import quantize, tflite_reader, tflite_writer
 
-DRIVERS = pathlib.Path(HEARTH).parents[1] / "share" / "hearth" / "gpu-drivers"
-DEVICE = "vulkan-gpu"
-IMPLEMENTATION = "llvmpipe"
 IS_LONG = os.environ.get("HEARTH_TEST_LONG") == "1"
 PATIENCE = 120
 # The layer that watches how Vulkan is used, with its checks of missing barriers.
@@ -45,28 +43,7 @@ SOME_PASSED = 222
 PROGRAMS = [("nnapi_behaviours_test", "*"), ("random_graph_test", "*InstalledDrivers*")]
 
 
-class GpuTest(DataTest):
-
-    def setUp(self):
-        super().setUp()
-        if not (DRIVERS / "vulkan.json").exists():
-            self.skipTest("The Vulkan driver is not built.")
-        self.environment = {**os.environ, "HEARTH_DRIVER_PATH": str(DRIVERS), "HEARTH_LOG": "warn",
-                            "HEARTH_STORE": str(self.folder / "store"),
-                            "HEARTH_VULKAN_DEVICE": IMPLEMENTATION,
-                            # Nothing is measured, else hearth-cpu would get all models.
-                            "HEARTH_TUNING": "off",
-                            "MESA_SHADER_CACHE_DISABLE": "true"}
-        if DEVICE not in self.devices(self.environment)[0]:
-            self.skipTest(f"Vulkan's {IMPLEMENTATION} is not installed.")
-
-    def devices(self, environment):
-        """The names of the devices, what is left out, by name, and what is said on standard error."""
-        run = self.hearth("devices", "--json", env=environment)
-        self.assertEqual(run.returncode, 0, run.stderr)
-        report = json.loads(run.stdout)
-        return ([device["name"] for device in report["devices"]],
-                {driver["name"]: driver["reason"] for driver in report["left_out"]}, run.stderr)
+class GpuTest(GpuCommandTest, DataTest):
 
     def output(self, *options, **environment):
         """The scores of a quantised MobileNet for a picture, and what the command prints."""
