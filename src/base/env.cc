@@ -68,7 +68,8 @@ constexpr EnvVariable kTable[] = {
     {Env::kFault, "HEARTH_FAULT", EnvKind::kString, "",
      "Test builds only: CALL:FAULT[:FIRST[:COUNT]],..., the system calls that fail, and how."},
     {Env::kPackingSalt, "HEARTH_PACKING_SALT", EnvKind::kString, "",
-     "For tests: any text, which makes packed weights those of another CPU."},
+     "For tests: any text, which makes packed weights those of another CPU, and machine code that "
+     "of another GPU."},
     {Env::kHome, "HOME", EnvKind::kString, "",
      "The user's folder, in which .cache and .local/state are."},
     {Env::kCacheHome, "XDG_CACHE_HOME", EnvKind::kString, "",

@@ -3,10 +3,12 @@
 
 #include <unistd.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/build_id.h"
+#include "base/env.h"
 #include "base/trace.h"
 #include "cache/compilation/cache_files.h"
 #include "cache/compilation/mapping_manager.h"
@@ -40,6 +42,8 @@ Result<base::Sha256Digest> buildAndGpu(const GpuFacts& facts) {
   base::Sha256 hash;
   hash.update(build);
   hash.update(facts.identity);
+  const std::string salt = base::envString(base::Env::kPackingSalt);
+  hash.update(salt.data(), salt.size());
   return hash.finish();
 }
 
