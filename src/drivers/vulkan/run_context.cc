@@ -156,9 +156,9 @@ Status RunContext::placeArguments(const DeviceArguments& arguments) {
 }
 
 // A tensor of the client takes the place of the model's input, as does its memory, unless the GPU
-// would read that through a bus, more than once. A tensor takes that of an output, too,
-// unless its memory is an argument in another role, or the output is one: then it is copied at the
-// end.
+// would read that through a bus, more than once. A tensor takes that of an output, too, unless its
+// memory is an input as well, or the output is: then it is copied at the end. So it is where
+// another output takes the same place.
 void RunContext::findPlaces(const DeviceArguments& arguments) {
   places_.assign(plan_.tensors.size(), {});
   for (size_t i = 0; i < places_.size(); ++i) {
@@ -172,10 +172,10 @@ void RunContext::findPlaces(const DeviceArguments& arguments) {
   };
   const GpuFacts& facts = gpu_->facts();
   inPlace_.assign(plan_.inputs.size(), false);
-  std::vector<bool> isArgument(places_.size());
+  std::vector<bool> isInput(places_.size());
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
     if (plan_.inputs[i] == kNoTensor) continue;
-    isArgument[rootId(plan_.inputs[i])] = true;
+    isInput[rootId(plan_.inputs[i])] = true;
     if (arguments.inputs[i] != nullptr)
       places_[rootId(plan_.inputs[i])] = {arguments.inputs[i]->handle(), 0};
     const HostPlace& host = arguments.hostInputs[i];
@@ -188,10 +188,9 @@ void RunContext::findPlaces(const DeviceArguments& arguments) {
   for (size_t i = 0; i < plan_.outputs.size(); ++i) {
     const std::shared_ptr<DeviceTensor>& tensor = arguments.outputs[i];
     const auto root = rootId(plan_.outputs[i]);
-    const bool isFree = !isArgument[root] &&
+    const bool isFree = !isInput[root] &&
                         plan_.tensors[root].place == PlannedTensor::Place::kArena &&
                         std::ranges::find(arguments.inputs, tensor) == arguments.inputs.end();
-    isArgument[root] = true;
     if (tensor != nullptr && isFree) places_[root] = {tensor->handle(), 0};
   }
 }

@@ -65,12 +65,10 @@ Status quantize(LoweringContext& context, uint64_t folded, Dispatch* dispatch) {
   const graph::Operand& input = *context.input(0).operand;
   const graph::Operand& output = *context.output(0).operand;
   const auto kind = static_cast<ReduceKind>(dispatch->constant);
-  const bool isExtreme = kind == ReduceKind::kMaximum || kind == ReduceKind::kMinimum;
   // The greatest sum has to fit into an int32.
   constexpr uint64_t kMostFolded = uint64_t{1} << 23;
   constexpr int64_t kMostSteps = 255;  // of one element from the zero point
-  if (kind == ReduceKind::kProduct || folded > kMostFolded ||
-      (isExtreme && !ops::isSameQuantization(input, output)))
+  if (kind == ReduceKind::kProduct || folded > kMostFolded)
     return fail(ErrorCode::kUnsupported, "The GPU driver has no {} of {} elements of {}.",
                 graph::nameOf(context.operation().operation->type), folded,
                 graph::nameOf(input.type));
