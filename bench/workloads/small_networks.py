@@ -315,8 +315,8 @@ def yolo(resolution=32):
 
 
 def anchoredYolo(resolution=32):
-    """A head with anchors (YOLOv5): boxes are squares of what the network computes. A list of the best follows,
-    as a detector's post-processing makes it."""
+    """A head with anchors (YOLOv5): boxes, as parts of the image, are squares of what the network computes. A list of
+    the best follows, as a detector's post-processing makes it."""
     net = _Net("anchored_yolo")
     anchors, classes = 3, 4
     values = 5 + classes
@@ -328,10 +328,10 @@ def anchoredYolo(resolution=32):
     x = net.transpose(net.reshape(x, (1, h * w, anchors, values)), (0, 2, 1, 3))
     x = net.unary("LOGISTIC", x)
     grid = net.constant([[(column - 0.5, row - 0.5) for row in range(h) for column in range(w)]])
-    sizes = net.constant([[[[10, 13]], [[16, 30]], [[33, 23]]]])
+    sizes = net.constant(np.array([[[[10, 13]], [[16, 30]], [[33, 23]]]]) / resolution)
     rows = (1, anchors, h * w)
     doubled = net.binary("MUL", net.slice(x, [0, 0, 0, 0], [*rows, 2]), net.constant([2]))
-    middle = net.binary("MUL", net.binary("ADD", doubled, grid), net.constant([8]))
+    middle = net.binary("MUL", net.binary("ADD", doubled, grid), net.constant([8 / resolution]))
     doubled = net.binary("MUL", net.slice(x, [0, 0, 0, 2], [*rows, 2]), net.constant([2]))
     size = net.binary("MUL", net.binary("MUL", doubled, doubled), sizes)
     rest = net.slice(x, [0, 0, 0, 4], [*rows, values - 4])
