@@ -32,9 +32,23 @@ bool conflict(const std::vector<Use>& uses) {
   return false;
 }
 
+// Makes a buffer of a dma-buf that the arguments lie in.
+Status importDmaBuf(const std::shared_ptr<Gpu>& gpu, const memory::PoolRef& pool,
+                    const std::vector<Use>& uses, DeviceArguments* arguments) {
+  const auto offsetOf = [&](const uint8_t* pointer) {
+    return pool->offset() + static_cast<uint64_t>(pointer - pool->data());
+  };
+  uint64_t bytes = 0;
+  for (const Use& use : uses) bytes = std::max(bytes, offsetOf(use.end()));
+  HEARTH_ASSIGN(std::shared_ptr<Buffer> buffer, Buffer::ofDmaBuf(gpu, pool->fd(), bytes));
+  for (const Use& use : uses) *use.place = {buffer, offsetOf(use.data)};
+  arguments->dmaBufs.push_back({pool, std::move(buffer)});
+  return {};
+}
+
 // Makes a buffer of the pages that the arguments lie in.
-Status import(const std::shared_ptr<Gpu>& gpu, const memory::PoolRef& pool,
-              const std::vector<Use>& uses) {
+Status importPages(const std::shared_ptr<Gpu>& gpu, const memory::PoolRef& pool,
+                   const std::vector<Use>& uses) {
   const uint64_t alignment = gpu->facts().hostAlignment;
   const auto addressOf = [](const uint8_t* pointer) {
     return reinterpret_cast<uintptr_t>(pointer);
@@ -57,13 +71,11 @@ Status import(const std::shared_ptr<Gpu>& gpu, const memory::PoolRef& pool,
 
 void importMemories(const std::shared_ptr<Gpu>& gpu, const Plan& plan, const hal::Request& request,
                     const hal::BoundRequest& bound, DeviceArguments* arguments) {
-  if (!gpu->importsHostMemory()) return;
+  if (!gpu->importsHostMemory() && !gpu->facts().importsDmaBufs) return;
   std::map<memory::PoolRef, std::vector<Use>> pools;
   const auto add = [&](const hal::Argument& argument, const ops::RunArgument& given,
                        TensorId tensor, HostPlace* place, bool isWritten) {
-    // What cannot be written is not tried: some drivers fail in other ways after they have refused.
-    if (argument.kind != hal::Argument::Kind::kPool || !argument.pool->writable() ||
-        tensor == kNoTensor || !given.isPresent)
+    if (argument.kind != hal::Argument::Kind::kPool || tensor == kNoTensor || !given.isPresent)
       return;
     const uint64_t bytes = plan.tensors[tensor].bytes;
     if (bytes == 0 || given.length < bytes) return;
@@ -77,11 +89,21 @@ void importMemories(const std::shared_ptr<Gpu>& gpu, const Plan& plan, const hal
     uint64_t bytes = 0;
     for (const Use& use : uses) bytes += use.bytes;
     if (bytes < gpu->facts().leastImport || conflict(uses)) continue;
-    if (const Status imported = import(gpu, pool, uses); !imported) {
+    if (gpu->dmaBufCalls().isDmaBuf(pool->fd())) {
+      // Its pages are not tried below: few drivers take them, and one that refuses is not asked
+      // again. What this one says of a dma-buf is of no other.
+      if (!gpu->facts().importsDmaBufs) continue;
+      if (const Status imported = importDmaBuf(gpu, pool, uses, arguments); !imported)
+        base::logDebug("A dma-buf is copied for the GPU {}. {}", gpu->facts().name,
+                       imported.error().toString());
+      continue;
+    }
+    // What cannot be written is not tried: some drivers fail in other ways after they have refused.
+    if (!pool->writable() || !gpu->importsHostMemory()) continue;
+    if (const Status imported = importPages(gpu, pool, uses); !imported) {
       gpu->noteRefusedImport();
       base::logInfo("Memories of clients are copied for the GPU {}. {}", gpu->facts().name,
                     imported.error().toString());
-      return;
     }
   }
 }

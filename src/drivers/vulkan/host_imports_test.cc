@@ -2,32 +2,18 @@
 // Arguments in memories of the client that the GPU reaches itself.
 #include "drivers/vulkan/host_imports.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <memory>
 #include <utility>
-#include <vector>
 
-#include "drivers/vulkan/prepared_model.h"
-#include "drivers/vulkan/testing/validated_device.h"
-#include "hal/cts/model_builder.h"
+#include "drivers/vulkan/testing/imports_test.h"
 #include "memory/pool.h"
 
 namespace hearth::vulkan {
 namespace {
-
-using graph::OperandType;
-using graph::OperationType;
-
-constexpr auto kFloat = OperandType::kTensorFloat32;
-constexpr uint32_t kCount = 1000;
-constexpr uint64_t kBytes = kCount * sizeof(float);
-// Of a tensor in a buffer, on any GPU.
-constexpr uint64_t kPlace = 4096;
 
 int imports = 0;
 PFN_vkAllocateMemory allocate = nullptr;
@@ -43,67 +29,17 @@ VkResult VKAPI_CALL countImports(VkDevice device, const VkMemoryAllocateInfo* in
   return allocate(device, info, callbacks, memory);
 }
 
-class HostImportsTest : public testing::Test {
+class HostImportsTest : public ImportsTest {
  protected:
   void SetUp() override {
-    auto gpu = Gpu::open(validatedOptions());
-    if (!gpu && gpu.error().code() == ErrorCode::kUnavailableDevice)
-      GTEST_SKIP() << gpu.error().toString();
-    ASSERT_TRUE(gpu) << gpu.error().toString();
-    open_.gpu = *std::move(gpu);
+    ImportsTest::SetUp();
+    if (open_.gpu == nullptr) return;
     if (open_.gpu->facts().hostAlignment == 0) GTEST_SKIP() << "It takes no memory of the host.";
-    open_.gpu->factsForTest().leastImport = 1;
     allocate = std::exchange(open_.gpu->functionsForTest().vkAllocateMemory, countImports);
     imports = 0;
     refuses = false;
-    open_.pipelines = *Pipelines::create(open_.gpu);
-    hal::cts::ModelBuilder builder;
-    const uint32_t a = builder.input(kFloat, {kCount});
-    const uint32_t b = builder.input(kFloat, {kCount});
-    builder.operation(OperationType::kSub, {a, b, builder.scalar(0)},
-                      {builder.output(kFloat, {kCount})});
-    auto prepared = VulkanPreparedModel::create(open_, builder.model(), {}, {});
-    ASSERT_TRUE(prepared) << prepared.error().toString();
-    prepared_ = *std::move(prepared);
-    for (uint32_t i = 0; i < kCount; ++i) {
-      a_.push_back(static_cast<float>(i));
-      b_.push_back(static_cast<float>(i % 7));
-      expected_.push_back(a_.back() - b_.back());
-    }
+    prepare();
   }
-
-  static hal::Argument in(const memory::PoolRef& pool, uint64_t offset) {
-    hal::Argument argument;
-    argument.kind = hal::Argument::Kind::kPool;
-    argument.pool = pool;
-    argument.offset = offset;
-    argument.length = kBytes;
-    return argument;
-  }
-  static void write(const memory::PoolRef& pool, uint64_t offset, const std::vector<float>& from) {
-    std::memcpy(pool->mutableData() + offset, from.data(), kBytes);
-  }
-  static std::vector<float> read(const memory::PoolRef& pool, uint64_t offset) {
-    std::vector<float> values(kCount);
-    std::memcpy(values.data(), pool->data() + offset, kBytes);
-    return values;
-  }
-  // Runs with arguments at these places of one memory, and says how many bytes were copied.
-  uint64_t run(const memory::PoolRef& pool, uint64_t a, uint64_t b, uint64_t output) {
-    write(pool, a, a_);
-    write(pool, b, b_);
-    auto execution = prepared_->createExecution({{in(pool, a), in(pool, b)}, {in(pool, output)}});
-    EXPECT_TRUE(execution) << execution.error().toString();
-    if (!execution) return 0;
-    const hal::ExecutionResult result = (*execution)->compute({});
-    EXPECT_TRUE(result.status) << result.status.error().toString();
-    EXPECT_EQ(read(pool, output), expected_);
-    return result.copiedBytes;
-  }
-
-  OpenGpu open_;
-  std::shared_ptr<VulkanPreparedModel> prepared_;
-  std::vector<float> a_, b_, expected_;
 };
 
 TEST_F(HostImportsTest, InputsAreReadInPlace) {

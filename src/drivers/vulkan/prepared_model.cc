@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/vulkan/prepared_model.h"
 
+#include <linux/dma-buf.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -94,7 +96,7 @@ class VulkanExecution final : public hal::Execution {
       if (!context_->isUsedInPlace(i)) result.copiedBytes += bytes;
     }
     const auto submitted = std::chrono::steady_clock::now();
-    finish(context_->run(), &result);
+    finish(run(), &result);
     if (!result.status) return result;
     const uint64_t onDevice = nanosecondsSince(submitted);
     for (size_t i = 0; i < plan.outputs.size(); ++i) {
@@ -112,6 +114,19 @@ class VulkanExecution final : public hal::Execution {
   }
 
  private:
+  // Runs, and lets the GPU see what the CPU has written in dma-bufs, and the other way round: to
+  // the client this is an access of the CPU like any other.
+  Status run() {
+    HEARTH_TRY(syncDmaBufs(DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW));
+    HEARTH_TRY(context_->run());
+    return syncDmaBufs(DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW);
+  }
+  Status syncDmaBufs(uint64_t flags) const {
+    for (const ImportedDmaBuf& imported : arguments_.dmaBufs)
+      HEARTH_TRY(model_->gpu()->dmaBufCalls().sync(imported.pool->fd(), flags));
+    return {};
+  }
+
   // Says in the result how a run has ended.
   void finish(Status run, hal::ExecutionResult* result) const {
     if (run && context_->hasFault())

@@ -211,6 +211,8 @@ void RunContext::recordCopy(VkBuffer from, VkBuffer to, const VkBufferCopy& regi
 
 Status RunContext::record(const DeviceArguments& arguments) {
   HEARTH_TRY(commands_->begin());
+  for (const ImportedDmaBuf& imported : arguments.dmaBufs)
+    commands_->acquire(imported.buffer->handle());
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
     const HostPlace& host = arguments.hostInputs[i];
     const bool isCopiedFromHost = host.buffer != nullptr && !inPlace_[i];
@@ -246,6 +248,8 @@ Status RunContext::record(const DeviceArguments& arguments) {
     const Place& place = placeOf(plan_.fault);
     recordCopy(place.buffer, download_->handle(), {place.offset, 0, sizeof(uint32_t)});
   }
+  for (const ImportedDmaBuf& imported : arguments.dmaBufs)
+    commands_->release(imported.buffer->handle());
   commands_->barrier();
   return commands_->end();
 }

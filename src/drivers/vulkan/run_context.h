@@ -18,6 +18,7 @@
 #include "drivers/vulkan/context/pipelines.h"
 #include "drivers/vulkan/device_tensors.h"
 #include "drivers/vulkan/plan/plan.h"
+#include "memory/pool.h"
 
 namespace hearth::vulkan {
 
@@ -27,6 +28,12 @@ struct HostPlace {
   uint64_t offset = 0;
 };
 
+// A dma-buf that has become a buffer.
+struct ImportedDmaBuf {
+  memory::PoolRef pool;
+  std::shared_ptr<Buffer> buffer;
+};
+
 // The arguments of a run that the GPU itself reaches, by their places among the model's inputs and
 // outputs: those in its memory, and those in memory of the client. Null for those that are copied.
 struct DeviceArguments {
@@ -34,6 +41,7 @@ struct DeviceArguments {
   std::vector<std::shared_ptr<DeviceTensor>> outputs;
   std::vector<HostPlace> hostInputs = std::vector<HostPlace>(inputs.size());
   std::vector<HostPlace> hostOutputs = std::vector<HostPlace>(outputs.size());
+  std::vector<ImportedDmaBuf> dmaBufs;  // that some of them lie in
 };
 
 // Memory for one run of a plan at a time, and the commands of it: they copy the host's inputs in,

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/vulkan/context/buffer.h"
 
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "memory/budget.h"
+#include "memory/mapping.h"
 
 namespace hearth::vulkan {
 namespace {
@@ -35,20 +41,70 @@ Result<std::unique_ptr<Buffer>> Buffer::ofHost(std::shared_ptr<Gpu> gpu, uint8_t
   return buffer;
 }
 
-Status Buffer::import(uint8_t* data, uint64_t bytes) {
-  constexpr VkExternalMemoryHandleTypeFlagBits kHost =
-      VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+Result<std::unique_ptr<Buffer>> Buffer::ofDmaBuf(std::shared_ptr<Gpu> gpu, int fd, uint64_t bytes) {
+  std::unique_ptr<Buffer> buffer(new Buffer(std::move(gpu)));
+  HEARTH_TRY(buffer->importDmaBuf(fd, bytes));
+  return buffer;
+}
+
+Status Buffer::createFor(VkExternalMemoryHandleTypeFlagBits kind, uint64_t bytes,
+                         VkMemoryRequirements* needs) {
   bytes_ = bytes;
   const VolkDeviceTable& vk = gpu_->functions();
   const VkExternalMemoryBufferCreateInfo external{
-      VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, nullptr, kHost};
+      VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, nullptr,
+      static_cast<VkExternalMemoryHandleTypeFlags>(kind)};
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, &external};
   info.size = bytes;
   info.usage = kUsage;
   HEARTH_TRY(
       checkResult(vk.vkCreateBuffer(gpu_->device(), &info, nullptr, &buffer_), "vkCreateBuffer"));
+  vk.vkGetBufferMemoryRequirements(gpu_->device(), buffer_, needs);
+  return {};
+}
+
+Status Buffer::importDmaBuf(int fd, uint64_t bytes) {
+  constexpr VkExternalMemoryHandleTypeFlagBits kDmaBuf =
+      VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT;
+  const VolkDeviceTable& vk = gpu_->functions();
   VkMemoryRequirements needs;
-  vk.vkGetBufferMemoryRequirements(gpu_->device(), buffer_, &needs);
+  HEARTH_TRY(createFor(kDmaBuf, bytes, &needs));
+  // No more than that: some drivers want room behind what is imported.
+  const uint64_t most = std::min(memory::mappableSize(fd).value_or(0), gpu_->facts().maxAllocation);
+  if (needs.size > most)
+    return fail(ErrorCode::kUnsupported,
+                "A buffer over {} bytes of a dma-buf needs {}, of which {} can be had.", bytes,
+                needs.size, most);
+  VkMemoryFdPropertiesKHR properties{VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR};
+  HEARTH_TRY(checkResult(vk.vkGetMemoryFdPropertiesKHR(gpu_->device(), kDmaBuf, fd, &properties),
+                         "vkGetMemoryFdPropertiesKHR"));
+  base::Descriptor own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!own.valid())
+    return std::unexpected(base::errnoError(errno, "Duplicating the descriptor of a dma-buf"));
+  VkImportMemoryFdInfoKHR import{VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR};
+  import.handleType = kDmaBuf;
+  import.fd = own.get();
+  VkMemoryDedicatedAllocateInfo dedicated{VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO};
+  dedicated.buffer = buffer_;
+  if (gpu_->facts().isDedicatedToDmaBuf) import.pNext = &dedicated;
+  VkMemoryAllocateInfo memory{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &import};
+  memory.allocationSize = needs.size;
+  HEARTH_ASSIGN(memory.memoryTypeIndex,
+                gpu_->memoryType(needs.memoryTypeBits & properties.memoryTypeBits, 0, 0));
+  HEARTH_TRY(checkResult(vk.vkAllocateMemory(gpu_->device(), &memory, nullptr, &memory_),
+                         "vkAllocateMemory"));
+  // It is Vulkan's now.
+  own.release();
+  return checkResult(vk.vkBindBufferMemory(gpu_->device(), buffer_, memory_, 0),
+                     "vkBindBufferMemory");
+}
+
+Status Buffer::import(uint8_t* data, uint64_t bytes) {
+  constexpr VkExternalMemoryHandleTypeFlagBits kHost =
+      VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  const VolkDeviceTable& vk = gpu_->functions();
+  VkMemoryRequirements needs;
+  HEARTH_TRY(createFor(kHost, bytes, &needs));
   if (needs.size > bytes)
     return fail(ErrorCode::kUnsupported, "A buffer over {} bytes of the host needs {}.", bytes,
                 needs.size);

@@ -31,6 +31,8 @@ class Buffer {
   // where the GPU does not take it.
   static Result<std::unique_ptr<Buffer>> ofHost(std::shared_ptr<Gpu> gpu, uint8_t* data,
                                                 uint64_t bytes, std::shared_ptr<const void> owner);
+  // A buffer over the first `bytes` of a dma-buf, by a descriptor of its own. Errors as ofHost().
+  static Result<std::unique_ptr<Buffer>> ofDmaBuf(std::shared_ptr<Gpu> gpu, int fd, uint64_t bytes);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -43,7 +45,11 @@ class Buffer {
  private:
   explicit Buffer(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
   Status allocate(uint64_t bytes, Kind kind);
+  // Makes the buffer, for memory of this kind from elsewhere, and says what it needs.
+  Status createFor(VkExternalMemoryHandleTypeFlagBits kind, uint64_t bytes,
+                   VkMemoryRequirements* needs);
   Status import(uint8_t* data, uint64_t bytes);
+  Status importDmaBuf(int fd, uint64_t bytes);
 
   std::shared_ptr<Gpu> gpu_;
   std::shared_ptr<void> room_;

@@ -2,6 +2,12 @@
 #include "drivers/vulkan/context/commands.h"
 
 namespace hearth::vulkan {
+namespace {
+
+constexpr VkPipelineStageFlags kWork =
+    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+
+}  // namespace
 
 Result<std::unique_ptr<Commands>> Commands::create(std::shared_ptr<Gpu> gpu) {
   std::unique_ptr<Commands> commands(new Commands(std::move(gpu)));
@@ -72,10 +78,31 @@ void Commands::barrier() {
   barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
                           VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
                           VK_ACCESS_HOST_READ_BIT;
-  constexpr VkPipelineStageFlags kWork =
-      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   gpu_->functions().vkCmdPipelineBarrier(handle(), kWork, kWork | VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
                                          &barrier, 0, nullptr, 0, nullptr);
+}
+
+void Commands::acquire(VkBuffer buffer) {
+  VkBufferMemoryBarrier barrier{VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER};
+  barrier.dstAccessMask =
+      VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  barrier.srcQueueFamilyIndex = gpu_->facts().foreignFamily;
+  barrier.dstQueueFamilyIndex = gpu_->queueFamily();
+  barrier.buffer = buffer;
+  barrier.size = VK_WHOLE_SIZE;
+  gpu_->functions().vkCmdPipelineBarrier(handle(), VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, kWork, 0, 0,
+                                         nullptr, 1, &barrier, 0, nullptr);
+}
+
+void Commands::release(VkBuffer buffer) {
+  VkBufferMemoryBarrier barrier{VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER};
+  barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
+  barrier.srcQueueFamilyIndex = gpu_->queueFamily();
+  barrier.dstQueueFamilyIndex = gpu_->facts().foreignFamily;
+  barrier.buffer = buffer;
+  barrier.size = VK_WHOLE_SIZE;
+  gpu_->functions().vkCmdPipelineBarrier(handle(), kWork, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0,
+                                         0, nullptr, 1, &barrier, 0, nullptr);
 }
 
 Status Commands::submit(const Part& part, std::span<const VkSemaphore> waits, VkSemaphore signal) {

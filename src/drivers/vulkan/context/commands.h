@@ -37,6 +37,11 @@ class Commands {
   // Makes what was written so far visible to what follows: shaders, copies and the host.
   void barrier();
 
+  // Takes a buffer over a dma-buf from the devices that share it (GpuFacts::foreignFamily), before
+  // it is used, and gives it back to them.
+  void acquire(VkBuffer buffer);
+  void release(VkBuffer buffer);
+
   // Hands them to the queue and waits until they have run. Errors as Gpu::submit() and wait();
   // after one of submit() nothing of them runs any more.
   Status run();

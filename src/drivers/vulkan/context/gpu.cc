@@ -70,16 +70,22 @@ bool takesSyncFiles(VkPhysicalDevice device) {
   return (answer.externalSemaphoreFeatures & kBoth) == kBoth;
 }
 
-// How memory of the host has to be aligned to become a buffer; 0 where it cannot.
-uint64_t hostAlignmentOf(VkPhysicalDevice device) {
+// What buffers of this driver can do with memory from elsewhere.
+VkExternalMemoryFeatureFlags featuresOf(VkPhysicalDevice device,
+                                        VkExternalMemoryHandleTypeFlagBits kind) {
   VkPhysicalDeviceExternalBufferInfo asked{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO};
   asked.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                 VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  asked.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  asked.handleType = kind;
   VkExternalBufferProperties answer{VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
   vkGetPhysicalDeviceExternalBufferProperties(device, &asked, &answer);
+  return answer.externalMemoryProperties.externalMemoryFeatures;
+}
+
+// How memory of the host has to be aligned to become a buffer; 0 where it cannot.
+uint64_t hostAlignmentOf(VkPhysicalDevice device) {
   const VkExternalMemoryFeatureFlags features =
-      answer.externalMemoryProperties.externalMemoryFeatures;
+      featuresOf(device, VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT);
   if ((features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) == 0 ||
       (features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) != 0)
     return 0;
@@ -320,6 +326,21 @@ Status Gpu::createDevice() {
   if (hasExtension(extensions, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME))
     facts_.hostAlignment = hostAlignmentOf(physical_);
   std::vector<const char*> wanted;
+  if (hasExtension(extensions, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME) &&
+      hasExtension(extensions, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME)) {
+    const VkExternalMemoryFeatureFlags features =
+        featuresOf(physical_, VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT);
+    facts_.importsDmaBufs = (features & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) != 0;
+    facts_.isDedicatedToDmaBuf = (features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) != 0;
+  }
+  if (facts_.importsDmaBufs) {
+    wanted.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+    wanted.push_back(VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME);
+    if (hasExtension(extensions, VK_EXT_QUEUE_FAMILY_FOREIGN_EXTENSION_NAME)) {
+      wanted.push_back(VK_EXT_QUEUE_FAMILY_FOREIGN_EXTENSION_NAME);
+      facts_.foreignFamily = VK_QUEUE_FAMILY_FOREIGN_EXT;
+    }
+  }
   if (isRobust2) wanted.push_back(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME);
   if (facts_.hasSyncFiles) wanted.push_back(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
   if (facts_.hostAlignment != 0) wanted.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);

@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/sha256.h"
+#include "drivers/vulkan/context/dma_bufs.h"
 
 namespace hearth::vulkan {
 
@@ -39,11 +40,15 @@ struct GpuFacts {
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   bool has8BitStorage = false;
   bool has16BitStorage = false;
-  bool hasSyncFiles = false;    // whether semaphores take and give sync files of the kernel
-  uint64_t maxBufferRange = 0;  // bytes of one tensor
-  uint64_t maxAllocation = 0;   // bytes of one piece of memory
-  uint64_t rangeAlignment = 1;  // of the place of a tensor in a buffer
-  uint64_t hostAlignment = 0;   // of memory of the host that becomes a buffer; 0: none can
+  bool hasSyncFiles = false;         // whether semaphores take and give sync files of the kernel
+  uint64_t maxBufferRange = 0;       // bytes of one tensor
+  uint64_t maxAllocation = 0;        // bytes of one piece of memory
+  uint64_t rangeAlignment = 1;       // of the place of a tensor in a buffer
+  uint64_t hostAlignment = 0;        // of memory of the host that becomes a buffer; 0: none can
+  bool importsDmaBufs = false;       // whether a buffer can be made of a dma-buf
+  bool isDedicatedToDmaBuf = false;  // whether memory that is imported so has to name its buffer
+  // Whose a dma-buf is while this device does not use it.
+  uint32_t foreignFamily = VK_QUEUE_FAMILY_EXTERNAL;
   // Of arguments in one memory of the client: making a buffer of it takes as long as copying less.
   uint64_t leastImport = uint64_t{1} << 20;
   uint32_t maxGroups[3] = {};  // work groups of a dispatch
@@ -84,6 +89,8 @@ class Gpu {
   const VolkDeviceTable& functions() const { return functions_; }
   VolkDeviceTable& functionsForTest() { return functions_; }
   GpuFacts& factsForTest() { return facts_; }
+  const DmaBufCalls& dmaBufCalls() const { return dmaBufCalls_; }
+  DmaBufCalls& dmaBufCallsForTest() { return dmaBufCalls_; }
 
   // A memory type among `allowed` (a bit for each) that has the properties `required`, and those of
   // `preferred` if there is one. kResourceExhaustedPersistent if there is none.
@@ -134,6 +141,7 @@ class Gpu {
   uint32_t queueFamily_ = 0;
   GpuFacts facts_;
   VolkDeviceTable functions_{};
+  DmaBufCalls dmaBufCalls_;
   base::Mutex queueMutex_;
   std::atomic<bool> isLost_ = false;
   std::atomic<bool> hasRefusedImport_ = false;
