@@ -10,7 +10,7 @@
 
 namespace hearth::memory {
 
-// A piece of the arena that is in use from one step to another, both included.
+// A piece of the arena that is in use from one step to another, both included. Steps count from 0.
 struct ArenaBlock {
   uint64_t bytes = 0;  // a multiple of the alignment that the offsets are to have
   int32_t firstStep = 0;

@@ -40,12 +40,13 @@ TEST(ArenaTest, ASumThatWrapsIsTooLarge) {
 
 TEST(ArenaTest, BlocksInUseAtTheSameStepNeverOverlap) {
   std::mt19937 random(7);
-  for (int round = 0; round < 50; ++round) {
+  for (int round = 0; round < 100; ++round) {
+    const uint32_t steps = round % 2 == 0 ? 30 : 3000;
     std::vector<ArenaBlock> blocks(40);
     for (ArenaBlock& block : blocks) {
       block.bytes = (random() % 32 + 1) * 64;
-      block.firstStep = static_cast<int32_t>(random() % 30);
-      block.lastStep = block.firstStep + static_cast<int32_t>(random() % 8);
+      block.firstStep = static_cast<int32_t>(random() % steps);
+      block.lastStep = block.firstStep + static_cast<int32_t>(random() % (steps / 4));
     }
     const auto bytes = placeBlocks(blocks, 0);
     ASSERT_TRUE(bytes);
