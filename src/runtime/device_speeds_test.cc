@@ -146,6 +146,7 @@ TEST_F(DeviceSpeedsTest, AFailureIsTriedAgain) {
   fails_ = true;
   DeviceSpeeds speeds = fresh();
   EXPECT_EQ(speeds.of(device_, float32_, options_), std::nullopt);
+  EXPECT_EQ(speeds.known(device_, options_), std::nullopt);
   fails_ = false;
   EXPECT_EQ(speeds.of(device_, float32_, options_), found(float32_));
   EXPECT_EQ(measurements_, 2);
@@ -215,6 +216,7 @@ TEST_F(DeviceSpeedsTest, IsRenewedForAllProcessesWhenThatIsAskedFor) {
   // What was known stays where nothing can be measured.
   fails_ = true;
   EXPECT_EQ(first.renew(device_, options_).error().code(), ErrorCode::kOpFailed);
+  EXPECT_EQ(first.known(device_, options_), found(all));
   EXPECT_EQ(fresh().known(device_, options_), found(all));
 }
 

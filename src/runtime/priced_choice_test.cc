@@ -116,6 +116,30 @@ TEST(PricedChoiceTest, WhatTheFastDeviceLacksIsDoneElsewhereWhereThatPays) {
               Each(0u));
 }
 
+TEST(PricedChoiceTest, WhatAllTakeIsDividedByWhatEachIsFastAt) {
+  Chain chain(4096);
+  chain.dense().relu().dense();
+  // The GPU loses 5 ms with each operation, and the last one is the slowest at all of them.
+  const DeviceSpeed gpu{1e-4, 5e-3, 0, 0, {1e-12, 1e-12, 1e-12}};
+  const DeviceSpeed slow{1e-3, 1e-2, 0, 0, {1e-8, 1e-8, 1e-8}};
+  const std::vector<bool> all(3, true);
+  const std::vector<PricedDevice> devices = {
+      {"cpu", kCpu, all}, {"gpu", gpu, all}, {"slow", slow, all}};
+  const std::vector<size_t> others(3, 0);
+  const graph::Model& model = chain.model();
+  EXPECT_THAT(chooseByPrice(model, Prices(model), devices, others).deviceOf, ElementsAre(1, 0, 1));
+}
+
+TEST(PricedChoiceTest, ALittleTimeIsNotWorthADivision) {
+  // 1.96 ms on the CPU and 1.80 divided; 2.10 and 1.83 with larger layers.
+  for (const auto& [size, device] : {std::pair(990u, size_t{0}), std::pair(1024u, size_t{1})}) {
+    Chain chain(size);
+    chain.dense().dense().relu();
+    EXPECT_THAT(choose(chain.model(), allBut(chain.model(), OperationType::kRelu)).deviceOf,
+                ElementsAre(device, device, 0u));
+  }
+}
+
 TEST(PricedChoiceTest, StretchesThatPayAreTakenFromOthersThatDoNot) {
   // The beginning goes back and forth on the GPU, the end stays there.
   Chain chain(1024);
