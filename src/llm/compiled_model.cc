@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -98,30 +97,17 @@ std::vector<size_t> CompiledModel::laterLengths() const {
   return lengths;
 }
 
-// The shapes of the shortest signature's inputs with so many tokens. False where they are not
-// known.
-bool CompiledModel::addShapes(size_t length, CompileOptions* options) const {
+// The shortest signature, with inputs for so many tokens. Their shapes are those of decode's inputs
+// but for that: to ask the file for its own would be to translate its signature twice.
+void CompiledModel::takeLength(size_t length, CompileOptions* options) const {
   options->signature = shortestPrefill_;
-  const auto add = [&](const std::string& name, std::vector<uint32_t> shape) {
-    const std::optional<size_t> axis = axisOfTokens(name, shape.size());
-    if (!axis) return;
+  for (const TensorInfo& input : signatures_.front().inputs()) {
+    std::vector<uint32_t> shape = input.dimensions;
+    const std::optional<size_t> axis = axisOfTokens(input.name, shape.size());
+    if (!axis) continue;
     shape[*axis] = static_cast<uint32_t>(length);
-    options->shapes[name] = std::move(shape);
-  };
-  if (signatures_.size() > 1) {
-    for (const TensorInfo& input : signatures_[1].inputs()) add(input.name, input.dimensions);
-    return true;
+    options->shapes[input.name] = std::move(shape);
   }
-  const std::vector<std::string> keys = model_.signatureKeys();
-  const auto place = std::ranges::find(keys, shortestPrefill_);
-  if (shortestPrefill_.empty() || place == keys.end()) return false;
-  // Written by the library.
-  const auto description =
-      nlohmann::json::parse(model_.describeSignature(static_cast<size_t>(place - keys.begin())));
-  for (const auto& input : description["inputs"])
-    if (input["shape"].is_array())
-      add(input["name"].get<std::string>(), input["shape"].get<std::vector<uint32_t>>());
-  return true;
 }
 
 const Compilation* CompiledModel::prefill(size_t length) const {
@@ -134,8 +120,10 @@ const Compilation* CompiledModel::prefill(size_t length) const {
     if (const auto later = later_.find(length); later != later_.end())
       options.signature = later->second;
     // Embeddings would have to come from a shorter signature, too.
-    else if (!embedders_.empty() || !addShapes(length, &options))
+    else if (!embedders_.empty() || shortestPrefill_.empty())
       return {};
+    else
+      takeLength(length, &options);
     compilation = model_.compile(options);
     return {};
   });

@@ -53,7 +53,7 @@ class CompiledModel {
  private:
   explicit CompiledModel(Model model) : model_(std::move(model)) {}
   Status compile(const CompileOptions& options, Prefills prefills);
-  bool addShapes(size_t length, CompileOptions* options) const;
+  void takeLength(size_t length, CompileOptions* options) const;
 
   Model model_;
   CacheTensors cacheTensors_;
