@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -131,6 +132,39 @@ TEST_F(HostImportsTest, AMemoryOfALostGpuStaysMapped) {
   }
   EXPECT_FALSE(kept.expired());
 }
+
+// The functions of the GPU, of which one fails once, and then is as before.
+VolkDeviceTable* table = nullptr;
+VolkDeviceTable sound{};
+
+template <auto kFunction>
+void failOnce() {
+  table->*kFunction = [](auto...) {
+    *table = sound;
+    return VK_ERROR_OUT_OF_HOST_MEMORY;
+  };
+}
+
+class FailingImportTest : public HostImportsTest, public testing::WithParamInterface<void (*)()> {};
+
+TEST_P(FailingImportTest, LeavesMemoryThatIsCopied) {
+  table = &open_.gpu->functionsForTest();
+  sound = *table;
+  GetParam()();
+  const memory::PoolRef pool = *memory::Pool::anonymous(3 * kPlace);
+  EXPECT_EQ(run(pool, 0, kPlace, 2 * kPlace), 3 * kBytes);
+  EXPECT_EQ(std::memcmp(table, &sound, sizeof sound), 0) << "The function was not called.";
+  const int before = imports;
+  EXPECT_EQ(run(pool, 0, kPlace, 2 * kPlace), 3 * kBytes);
+  EXPECT_EQ(imports, before);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Functions, FailingImportTest,
+    testing::Values(failOnce<&VolkDeviceTable::vkCreateBuffer>,
+                    failOnce<&VolkDeviceTable::vkGetMemoryHostPointerPropertiesEXT>,
+                    failOnce<&VolkDeviceTable::vkAllocateMemory>,
+                    failOnce<&VolkDeviceTable::vkBindBufferMemory>));
 
 }  // namespace
 }  // namespace hearth::vulkan
