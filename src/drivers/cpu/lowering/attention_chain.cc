@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "drivers/cpu/lowering/attention.h"
+#include "drivers/cpu/lowering/operation_context.h"
 #include "drivers/cpu/lowering/repeated_tensor.h"
 #include "ops/activation.h"
 #include "ops/softmax.h"
@@ -55,7 +56,8 @@ class ChainReader {
     uint32_t operand = throughReshapes(&chain, weights);
     const std::optional<uint32_t> softmax = writerOf(operand, OperationType::kSoftmax);
     if (!softmax) return std::nullopt;
-    HEARTH_ASSIGN(const ops::SoftmaxParameters parameters, ops::parseSoftmax(contextOf(*softmax)));
+    HEARTH_ASSIGN(const ops::SoftmaxParameters parameters,
+                  ops::parseSoftmax(contextOf(builder_, *softmax)));
     const Dimensions& dimensions = builder_.tensor(operand).dimensions;
     if (parameters.beta != 1.0f || parameters.axis + 1 != dimensions.size() ||
         dimensions.back() != keys)
@@ -119,20 +121,9 @@ class ChainReader {
     }
   }
 
-  ops::OperationContext contextOf(uint32_t operation) const {
-    ops::OperationContext context =
-        ops::makeContext(builder_.model(), builder_.subgraph(), builder_.operation(operation));
-    for (size_t i = 0; i < context.inputs.size(); ++i) {
-      const ops::Tensor& known = builder_.tensor(context.operation->inputs[i]);
-      context.inputs[i].dimensions = known.dimensions;
-      context.inputs[i].hasKnownShape = known.hasKnownShape;
-    }
-    return context;
-  }
-
   Result<bool> hasActivation(uint32_t operation) const {
     HEARTH_ASSIGN(const ops::FusedActivation activation,
-                  ops::parseActivation(contextOf(operation), 2));
+                  ops::parseActivation(contextOf(builder_, operation), 2));
     return activation != ops::FusedActivation::kNone;
   }
 
@@ -220,7 +211,7 @@ class ChainReader {
     }
     const std::optional<uint32_t> product = writerOf(operand, OperationType::kBatchMatmul);
     if (!product) return std::nullopt;
-    HEARTH_ASSIGN(chain.first, ops::parseBatchMatmul(contextOf(*product)));
+    HEARTH_ASSIGN(chain.first, ops::parseBatchMatmul(contextOf(builder_, *product)));
     chain.queryOperand = builder_.operation(*product).inputs[0];
     chain.keyOperand = builder_.operation(*product).inputs[1];
     if (chain.first.isLeftTransposed || chain.first.columns != chain.keys ||

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "drivers/cpu/kernels/attention_kernel.h"
+#include "drivers/cpu/lowering/operation_context.h"
 #include "ops/concatenation.h"
 #include "ops/transpose.h"
 
@@ -165,23 +166,12 @@ class Repetition {
     return repeatedRows(all, once);
   }
 
-  ops::OperationContext contextOf(uint32_t operation) const {
-    ops::OperationContext context =
-        ops::makeContext(builder_.model(), builder_.subgraph(), builder_.operation(operation));
-    for (size_t i = 0; i < context.inputs.size(); ++i) {
-      const ops::Tensor& known = builder_.tensor(context.operation->inputs[i]);
-      context.inputs[i].dimensions = known.dimensions;
-      context.inputs[i].hasKnownShape = known.hasKnownShape;
-    }
-    return context;
-  }
-
   // Matrices whose rows and columns are exchanged.
   Result<bool> throughTranspose(uint32_t writer) {
     const std::vector<uint32_t>& inputs = builder_.operation(writer).inputs;
     if (rank_ != 2 || inputs.size() < 2 || !builder_.operand(inputs[1]).isConstant()) return false;
     HEARTH_ASSIGN(const ops::TransposeParameters parameters,
-                  ops::parseTranspose(contextOf(writer)));
+                  ops::parseTranspose(contextOf(builder_, writer)));
     const auto& order = parameters.permutation;
     const size_t rank = order.size();
     for (size_t i = 0; i < rank; ++i) {
@@ -194,7 +184,7 @@ class Repetition {
   }
 
   Result<bool> throughConcatenation(uint32_t writer) {
-    const ops::OperationContext context = contextOf(writer);
+    const ops::OperationContext context = contextOf(builder_, writer);
     const std::vector<uint32_t>& inputs = context.operation->inputs;
     HEARTH_ASSIGN(const ops::ConcatenationParameters parameters, ops::parseConcatenation(context));
     const size_t axis = parameters.axis;
