@@ -44,11 +44,11 @@ Sha256Digest Sha256::of(std::span<const uint8_t> bytes) {
 
 std::string toHex(std::span<const uint8_t> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
+  std::string text(2 * bytes.size(), '\0');
+  char* next = text.data();
   for (const uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
+    *next++ = kDigits[byte >> 4];
+    *next++ = kDigits[byte & 15];
   }
   return text;
 }

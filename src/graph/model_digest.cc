@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/model_digest.h"
 
+#include <array>
+#include <cstring>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "graph/model_fields.h"
@@ -15,23 +18,20 @@ class DigestWriter {
   template <typename T>
   void number(T value) {
     static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
-    const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
-    buffer_.insert(buffer_.end(), bytes, bytes + sizeof value);
-    if (buffer_.size() >= kFlush) flush();
+    append(&value, sizeof value);
   }
 
   template <typename T>
   void list(const std::vector<T>& values) {
     number(static_cast<uint64_t>(values.size()));
-    flush();
-    hash_.update(values.data(), values.size() * sizeof(T));
+    append(values.data(), values.size() * sizeof(T));
   }
 
   void scales(const ChannelScales& values) {
     number(static_cast<uint64_t>(values.size()));
     if (values.empty()) return;
     const base::Sha256Digest fingerprint = values.fingerprint();
-    buffer_.insert(buffer_.end(), fingerprint.begin(), fingerprint.end());
+    append(fingerprint.data(), fingerprint.size());
   }
 
   base::Sha256Digest finish() {
@@ -40,15 +40,19 @@ class DigestWriter {
   }
 
  private:
-  static constexpr size_t kFlush = 4096;
-
-  void flush() {
-    hash_.update(buffer_);
-    buffer_.clear();
+  void append(const void* bytes, size_t size) {
+    if (size > buffer_.size() - used_) flush();
+    if (size > buffer_.size()) return hash_.update(bytes, size);
+    if (size == 0) return;
+    std::memcpy(buffer_.data() + used_, bytes, size);
+    used_ += size;
   }
 
+  void flush() { hash_.update(buffer_.data(), std::exchange(used_, 0)); }
+
   base::Sha256 hash_;
-  std::vector<uint8_t> buffer_;
+  std::array<uint8_t, 4096> buffer_{};  // the first bytes of it wait for the hash
+  size_t used_ = 0;
 };
 
 }  // namespace

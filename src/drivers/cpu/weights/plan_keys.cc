@@ -48,12 +48,12 @@ base::Sha256Digest digestOfConstants(const graph::Model& model) {
 
 PlanKeys::PlanKeys(const graph::Model& model, const hal::PrepareOptions& options,
                    const BuildIdentity& build, unsigned threads)
-    : build_(&build),
+    : model_(&model),
+      build_(&build),
       fingerprint_(build.fingerprint()),
       structure_(graph::structureDigest(model)),
       options_(digestOf(options)),
       graph_(keyOf<cache::PlanKey>("hearth-cpu graph", {structure_, options_}).bytes),
-      constants_(digestOfConstants(model)),
       threads_(threads) {}
 
 cache::PlanKey PlanKeys::plan(const base::Sha256Digest& content) const {
@@ -69,7 +69,7 @@ cache::PlanKey PlanKeys::record() const {
 }
 
 cache::PlanKey PlanKeys::packings() const {
-  return keyOf<cache::PlanKey>("hearth-cpu packings", {constants_, fingerprint_});
+  return keyOf<cache::PlanKey>("hearth-cpu packings", {digestOfConstants(*model_), fingerprint_});
 }
 
 PlanOrigin PlanKeys::origin(const base::Sha256Digest& content) const {

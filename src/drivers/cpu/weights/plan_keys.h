@@ -18,7 +18,7 @@ namespace hearth::cpu {
 class PlanKeys {
  public:
   // Reads the model's structure and none of its pools. `threads` is a part of the names of facts,
-  // such as measured times, that depend on it. `build` outlives this.
+  // such as measured times, that depend on it. `model` and `build` outlive this.
   PlanKeys(const graph::Model& model, const hal::PrepareOptions& options,
            const BuildIdentity& build, unsigned threads);
 
@@ -44,12 +44,12 @@ class PlanKeys {
   std::string fact(std::string_view kind) const;
 
  private:
+  const graph::Model* model_;
   const BuildIdentity* build_;
   base::Sha256Digest fingerprint_;
   base::Sha256Digest structure_;
   base::Sha256Digest options_;
   base::Sha256Digest graph_;
-  base::Sha256Digest constants_;
   unsigned threads_;
 };
 
