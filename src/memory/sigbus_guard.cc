@@ -18,6 +18,7 @@
 #include "base/fork_gate.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/thread_local.h"
 #include "memory/sigbus_order.h"
 
 namespace hearth::memory {
@@ -260,6 +261,22 @@ void uninstall() {
   top.store(before.below, std::memory_order_release);
 }
 
+// What the thread's WatchedTogether has done so far.
+enum class Together : uint8_t { kNone, kNotLooked, kLooked, kSkipped };
+HEARTH_THREAD_LOCAL constinit Together together = Together::kNone;
+
+// For one more range of a file. slotMutex is held.
+void addRange() {
+  // Whoever ends the last range takes the handler away.
+  if (together < Together::kLooked || watchedRanges == 0) {
+    install();
+    if (together == Together::kNotLooked) together = Together::kLooked;
+  } else {
+    together = Together::kSkipped;
+  }
+  ++watchedRanges;
+}
+
 }  // namespace
 
 WatchedPages::WatchedPages(const void* begin, size_t size, Of of) {
@@ -271,10 +288,7 @@ WatchedPages::WatchedPages(const void* begin, size_t size, Of of) {
   firstFree = slot;
   if (slot == kSlots) return;
   slots[slot].isOfFile = of == Of::kFile;
-  if (slots[slot].isOfFile) {
-    install();
-    ++watchedRanges;
-  }
+  if (slots[slot].isOfFile) addRange();
   slots[slot].hasLosses.store(false, std::memory_order_relaxed);
   // Released, so that nobody sees it beside the end of the slot's earlier range and takes both for
   // one: that end was set to zero before.
@@ -305,8 +319,7 @@ void WatchedPages::becomeFile() {
   const std::lock_guard lock(slotMutex);
   if (slots[slot_].isOfFile) return;
   slots[slot_].isOfFile = true;
-  install();
-  ++watchedRanges;
+  addRange();
 }
 
 bool WatchedPages::hasLosses() const {
@@ -316,6 +329,15 @@ bool WatchedPages::hasLosses() const {
 
 void WatchedPages::forgetLosses() {
   if (slot_ != kNone) slots[slot_].hasLosses.store(false, std::memory_order_release);
+}
+
+WatchedTogether::WatchedTogether() : isOuter_(together == Together::kNone) {
+  if (isOuter_) together = Together::kNotLooked;
+}
+
+WatchedTogether::~WatchedTogether() {
+  if (isOuter_ && std::exchange(together, Together::kNone) == Together::kSkipped)
+    putSigbusGuardFirst();
 }
 
 bool areLost(const void* begin, size_t size) {

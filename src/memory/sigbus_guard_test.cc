@@ -427,6 +427,43 @@ TEST_F(BusSignalTest, IsTheGuardsAgainWhenItIsPutFirst) {
             0);
 }
 
+TEST_F(BusSignalTest, IsTheGuardsWhileRangesAreWatchedTogetherAndAtTheirEnd) {
+  EXPECT_EQ(inChild([&] {
+              const WatchedTogether together;
+              // Each is the only range and takes the handler away at its end.
+              for (int i = 0; i < 3; ++i)
+                if (!isProtected()) return 1;
+              const WatchedPages first(mapping_.data(), kSize);
+              if (!isProtected()) return 2;
+              return isStillProtected() ? 0 : 3;
+            }).code,
+            0);
+  EXPECT_EQ(inChild([&] {
+              std::vector<WatchedPages> watched;
+              {
+                const WatchedTogether together;
+                watched.emplace_back(mapping_.data(), kSize / 2);
+                set([](int) { ::_exit(77); });
+                const WatchedTogether inner;
+                watched.emplace_back(mapping_.data() + kSize / 2, kSize / 2);
+              }
+              return isStillProtected() ? 0 : 1;
+            }).code,
+            0);
+}
+
+TEST_F(BusSignalTest, IsLookedAtForEachRangeOfAnotherThread) {
+  EXPECT_EQ(inChild([&] {
+              const WatchedTogether together;
+              const WatchedPages first(mapping_.data(), kSize / 2);
+              set([](int) { ::_exit(77); });
+              bool isRight = false;
+              std::thread([&] { isRight = isProtected(); }).join();
+              return isRight ? 0 : 1;
+            }).code,
+            0);
+}
+
 TEST_F(BusSignalTest, RangesThatComeAndGoLeakNothing) {
   EXPECT_EQ(inChild([&] {
               for (int i = 0; i < 1000; ++i)

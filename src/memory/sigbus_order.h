@@ -9,4 +9,18 @@ namespace hearth::memory {
 // nothing has changed.
 void putSigbusGuardFirst();
 
+// While it exists, the ranges that its thread begins to watch (memory/sigbus_guard.h) count as one:
+// what SIGBUS means is looked at for the first of them and, where more have come, at the end. One
+// inside another does nothing.
+class WatchedTogether {
+ public:
+  WatchedTogether();
+  ~WatchedTogether();
+  WatchedTogether(const WatchedTogether&) = delete;
+  WatchedTogether& operator=(const WatchedTogether&) = delete;
+
+ private:
+  const bool isOuter_;
+};
+
 }  // namespace hearth::memory

@@ -24,7 +24,9 @@ constexpr std::chrono::seconds kSyncDelay{5};
 void BundleStore::checkLater(const std::shared_ptr<BundleFile>& file) {
   BundleParts& parts = *parts_;
   auto check = std::make_shared<BlockCheck>();
-  check->id = file->checkedNote(parts.boot);
+  check->id = [this, file] {
+    return file->checkedNote(parts_->boot);
+  };
   for (const SegmentInfo& info : file->info.content.segments) check->blocks += info.blocks.size();
   check->run = [this, file](uint64_t from, const BlockProgress& progress) {
     return checkBlocks(*file, from, progress);

@@ -297,7 +297,9 @@ void WeightStore::opened(SegmentOrigin found) {
   }
   const SegmentInfo& info = origin->info;
   auto check = std::make_shared<BlockCheck>();
-  check->id = IdentityTable::checkedKey(info.key, origin->generation, parts.folders->boot());
+  check->id = [this, origin] {
+    return IdentityTable::checkedKey(origin->info.key, origin->generation, parts_->folders->boot());
+  };
   check->blocks = info.blocks.size();
   // Runs in this process or in a forked child, which has parts of its own.
   check->run = [this, origin](uint64_t from, const BlockProgress& progress) {

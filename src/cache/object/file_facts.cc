@@ -24,6 +24,8 @@
 
 #include "base/descriptor.h"
 #include "base/format.h"
+#include "base/mutex.h"
+#include "cache/object/owned_file.h"
 
 // Older headers lack these.
 #ifndef STATX_MNT_ID_UNIQUE
@@ -173,6 +175,34 @@ bool isFromImage(const FileFacts& facts) {
           isOneOf(facts.system, kStamping));
 }
 
+unsigned long systemOf(int fd) {
+  struct statfs system;
+  return ::fstatfs(fd, &system) == 0 ? static_cast<unsigned long>(system.f_type) : 0;
+}
+
+// The file system that was mounted last time. A mounting is of one file system as long as it lasts,
+// and no later one has its number.
+struct Mounted {
+  uint64_t mounting = 0;
+  unsigned long system = 0;
+};
+constinit base::Mutex mountedMutex;
+constinit Mounted lastMounted;  // guarded by mountedMutex
+
+// The type of the file system of an open file that is seen through this mounting. A start opens
+// dozens of files of one store.
+unsigned long systemOf(int fd, uint64_t mounting) {
+  {
+    const std::lock_guard lock(mountedMutex);
+    if (mounting != 0 && lastMounted.mounting == mounting) return lastMounted.system;
+  }
+  const unsigned long system = systemOf(fd);
+  if (mounting == 0 || system == 0) return system;
+  const std::lock_guard lock(mountedMutex);
+  lastMounted = {mounting, system};
+  return system;
+}
+
 base::Sha256Digest mountingDigest(const FileFacts& facts) {
   base::Sha256 hash;
   hash.update(facts.boot);
@@ -181,19 +211,22 @@ base::Sha256Digest mountingDigest(const FileFacts& facts) {
   return hash.finish();
 }
 
-}  // namespace
-
-Result<FileFacts> FileFacts::of(int fd, const char* name, bool asksServer) {
+Result<OwnedFile> lookAt(int fd, const char* name, bool asksServer) {
   constexpr unsigned kMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID_UNIQUE;
   const bool isOpen = *name == '\0';
   const int flags = isOpen ? AT_EMPTY_PATH : AT_SYMLINK_NOFOLLOW;
-  FileFacts facts;
-  struct statfs system;
-  if (::fstatfs(fd, &system) == 0) facts.system = static_cast<unsigned long>(system.f_type);
+  OwnedFile file;
+  FileFacts& facts = file.facts;
+  // Whether a server is to be asked has to be known first; and a named entry may be seen through
+  // another mounting than its folder.
+  const bool isSystemFirst = asksServer || !isOpen;
+  if (isSystemFirst) facts.system = systemOf(fd);
   const bool isAsked = asksServer && isOneOf(facts.system, kServers);
   struct statx extended{};
   if (::statx(fd, name, flags | (isAsked ? AT_STATX_FORCE_SYNC : 0), kMask, &extended) == 0) {
     takeStamps(extended, facts);
+    file.owner = extended.stx_uid;
+    file.mode = extended.stx_mode;
     if (isOpen && (extended.stx_attributes & STATX_ATTR_VERITY) != 0) facts.verity = verityOf(fd);
   } else {
     // A seccomp filter may refuse statx.
@@ -201,7 +234,10 @@ Result<FileFacts> FileFacts::of(int fd, const char* name, bool asksServer) {
     if ((errno != ENOSYS && errno != EPERM) || ::fstatat(fd, name, &status, flags) != 0)
       return std::unexpected(base::errnoError(errno, "Reading the identity of a file"));
     takeStamps(status, facts);
+    file.owner = status.st_uid;
+    file.mode = status.st_mode;
   }
+  if (!isSystemFirst) facts.system = systemOf(fd, facts.mounting);
   if (isOpen && isOneOf(facts.system, kMemory)) {
     constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK;
     const int seals = ::fcntl(fd, F_GET_SEALS);
@@ -214,7 +250,18 @@ Result<FileFacts> FileFacts::of(int fd, const char* name, bool asksServer) {
 #ifdef HEARTH_TEST_HOOKS
   if (const auto* const function = change.load()) (*function)(fd, facts);
 #endif
-  return facts;
+  return file;
+}
+
+}  // namespace
+
+Result<FileFacts> FileFacts::of(int fd, const char* name, bool asksServer) {
+  HEARTH_ASSIGN(const OwnedFile file, lookAt(fd, name, asksServer));
+  return file.facts;
+}
+
+Result<OwnedFile> OwnedFile::of(int fd) {
+  return lookAt(fd, "", false);
 }
 
 ChangeProof proofOf(const FileFacts& facts) {

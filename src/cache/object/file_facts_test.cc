@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +18,7 @@
 
 #include "base/descriptor.h"
 #include "cache/identity/content_memory.h"
+#include "cache/object/owned_file.h"
 #include "cache/testing/store_test_util.h"
 
 namespace hearth::cache {
@@ -162,6 +164,27 @@ TEST(FileFacts, AreThoseOfTheSystem) {
   EXPECT_EQ(proofOf(*FileFacts::of(file->get())), ChangeProof::kNone) << "a file without a name";
 }
 
+TEST(FileFacts, TellTheOwnerAndTheFileSystemOfEachFile) {
+  TempFolder folder;
+  writeFile(folder.path() / "file", payload(1, 100));
+  ASSERT_EQ(::chmod((folder.path() / "file").c_str(), 0640), 0);
+  const auto file = base::Descriptor::open(folder.path() / "file", O_RDONLY);
+  const base::Descriptor memory(::memfd_create("test", MFD_CLOEXEC));
+  const auto process = base::Descriptor::open("/proc/self/status", O_RDONLY);
+  // In turns, since what the last file was on is remembered.
+  for (const int fd : {file->get(), memory.get(), process->get(), file->get(), file->get()}) {
+    const auto known = OwnedFile::of(fd);
+    ASSERT_TRUE(known);
+    struct stat status;
+    struct statfs system;
+    ASSERT_EQ(::fstat(fd, &status), 0);
+    ASSERT_EQ(::fstatfs(fd, &system), 0);
+    EXPECT_EQ(known->facts.system, static_cast<unsigned long>(system.f_type));
+    EXPECT_EQ(known->owner, status.st_uid);
+    EXPECT_EQ(known->mode, status.st_mode);
+  }
+}
+
 // Refuses statx to this process, as older containers do.
 bool refuseStatx(int error) {
   sock_filter program[] = {
@@ -192,9 +215,13 @@ TEST(FileFacts, AreTheSameWhereStatxIsRefused) {
     EXPECT_TRUE(succeeded(inChild([&] {
       EXPECT_TRUE(refuseStatx(error));
       for (size_t i = 0; i < names.size(); ++i) {
+        struct stat status;
+        EXPECT_EQ(::stat((folder.path() / names[i]).c_str(), &status), 0);
         const auto named = FileFacts::of(parent.get(), names[i]);
         const auto file = base::Descriptor::open(folder.path() / names[i], O_RDONLY);
         const auto opened = FileFacts::of(file->get());
+        const auto owned = OwnedFile::of(file->get());
+        EXPECT_TRUE(owned && owned->owner == status.st_uid && owned->mode == status.st_mode);
         for (const auto& facts : {named, opened}) {
           EXPECT_TRUE(facts && facts->isRegular);
           EXPECT_EQ(facts->links, known[i].links);

@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "base/wall_clock.h"
 #include "base/write_progress.h"
+#include "cache/object/owned_file.h"
 
 namespace hearth::cache {
 namespace {
@@ -45,6 +46,10 @@ struct flock wholeFile(int type) {
   return lock;
 }
 
+bool isTrusted(uint32_t owner, uint32_t mode) {
+  return (owner == 0 || owner == ::geteuid()) && (mode & 022) == 0;
+}
+
 // A name that no other thread or process uses at this moment.
 std::string freshName() {
   static std::atomic<uint64_t> count = 0;
@@ -71,7 +76,7 @@ FileGeneration FileGeneration::of(const FileFacts& facts) {
 }
 
 bool isTrusted(const struct stat& status) {
-  return (status.st_uid == ::geteuid() || status.st_uid == 0) && (status.st_mode & 022) == 0;
+  return isTrusted(status.st_uid, status.st_mode);
 }
 
 bool mayBeWritten(const struct stat& status) {
@@ -111,15 +116,14 @@ StoreResult<ObjectFile> openObject(int folder, const std::string& path) {
       return storeFail(StoreReason::kForeign, "The object {} is no file of the store.", path);
     return storeErrno(error, base::formatText("Opening the object {}", path));
   }
-  struct stat status;
-  if (::fstat(object.descriptor.get(), &status) != 0)
-    return storeErrno(errno, base::formatText("Reading the state of the object {}", path));
-  if (!S_ISREG(status.st_mode) || !isTrusted(status))
+  const auto file = OwnedFile::of(object.descriptor.get());
+  if (!file)
+    return storeFail(StoreReason::kIoError, "The object {}: {}", path, file.error().message());
+  if (!file->facts.isRegular || !isTrusted(file->owner, file->mode))
     return storeFail(StoreReason::kForeign,
                      "The object {} is no regular file that only the user or root may write.",
                      path);
-  const auto facts = FileFacts::of(object.descriptor.get());
-  object.generation = facts ? FileGeneration::of(*facts) : FileGeneration::of(status);
+  object.generation = FileGeneration::of(file->facts);
   return object;
 }
 

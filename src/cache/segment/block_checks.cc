@@ -27,7 +27,7 @@ void end(BlockCheck& check, const StoreStatus& status) {
 // One name for a set of checks, whatever their order.
 base::Sha256Digest idOf(const std::vector<std::shared_ptr<BlockCheck>>& checks) {
   std::vector<base::Sha256Digest> ids;
-  for (const auto& check : checks) ids.push_back(check->id);
+  for (const auto& check : checks) ids.push_back(check->id());
   std::ranges::sort(ids);
   base::Sha256 hash;
   hash.update("all of these", 12);
@@ -61,8 +61,9 @@ BlockChecks::Checks BlockChecks::pending() {
 void BlockChecks::inspect(BlockCheck& check, const std::function<bool()>& mayGoOn) {
   if (check.isOver) return;
   const bool isLasting = memory_.isLasting();
+  const base::Sha256Digest id = isLasting ? check.id() : base::Sha256Digest();
   if (isLasting && check.right == 0) {
-    const uint64_t known = std::min(memory_.recall(check.id), check.blocks);
+    const uint64_t known = std::min(memory_.recall(id), check.blocks);
     check.right = known;
     if (known == check.blocks) return end(check, {});
   }
@@ -71,7 +72,7 @@ void BlockChecks::inspect(BlockCheck& check, const std::function<bool()>& mayGoO
   bool isEnded = false;
   const auto remember = [&] {
     if (isLasting && check.right > remembered)
-      memory_.remember(check.id, check.right, check.right == check.blocks);
+      memory_.remember(id, check.right, check.right == check.blocks);
     remembered = check.right;
   };
   const StoreStatus status = check.run(from, [&](uint64_t block) {

@@ -19,7 +19,9 @@ using BlockProgress = std::function<bool(uint64_t block)>;
 
 // A segment whose blocks are to be compared with their digests, in order.
 struct BlockCheck {
-  base::Sha256Digest id{};  // names these bytes, in this file as it is now, during this boot
+  // Names these bytes, in the file as it was found, during this boot. A start that finds dozens of
+  // segments has no need of it.
+  std::function<base::Sha256Digest()> id;
   uint64_t blocks = 0;
   // Compares the blocks from `from` on. Returns no error when `progress` ended it.
   std::function<StoreStatus(uint64_t from, const BlockProgress& progress)> run;

@@ -51,7 +51,9 @@ class BlockChecksTest : public testing::Test {
   void addAll(BlockChecks& checks) {
     for (auto& [number, file] : files_) {
       auto check = std::make_shared<BlockCheck>();
-      check->id = segmentKey(number).bytes;
+      check->id = [number] {
+        return segmentKey(number).bytes;
+      };
       check->blocks = file.blocks;
       check->run = [&file](uint64_t from, const BlockProgress& progress) -> StoreStatus {
         for (uint64_t i = from; i < file.blocks; ++i) {
@@ -106,6 +108,9 @@ TEST_F(BlockChecksTest, AForkComesBeforeOrAfterTheEndOfACheck) {
   std::atomic<bool> isReached = false;
   std::atomic<bool> isMarked = false;
   auto check = std::make_shared<BlockCheck>();
+  check->id = [] {
+    return segmentKey(1).bytes;
+  };
   check->blocks = 1;
   check->run = [](uint64_t, const BlockProgress&) -> StoreStatus {
     return storeFail(StoreReason::kCorrupt, "wrong");

@@ -25,6 +25,7 @@
 #include "drivers/cpu/weights/stored_host_facts.h"
 #include "graph/model_bytes.h"
 #include "hal/request_check.h"
+#include "memory/sigbus_order.h"
 
 namespace hearth::cpu {
 namespace {
@@ -307,6 +308,7 @@ Result<std::vector<std::shared_ptr<PackedSegment>>> segmentsOf(
     const std::shared_ptr<const memory::Mapping>& bytes, SavedModel* saved) {
   std::vector<std::shared_ptr<PackedSegment>> segments;
   std::vector<cache::SegmentRef> mapped;
+  const memory::WatchedTogether together;
   for (const CachedData::Segment& segment : data.segments) {
     cache::SegmentRef found;
     if (segment.isInline) {

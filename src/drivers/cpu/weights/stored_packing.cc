@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "drivers/cpu/weights/packing_map.h"
+#include "memory/sigbus_order.h"
 
 namespace hearth::cpu {
 
@@ -26,6 +27,7 @@ Result<StoredPacking> loadStoredPacking(cache::SegmentStore& store, const cache:
   for (const PackingMap::Entry& entry : stored.entries)
     if (entry.graph == *number) isUsed[entry.segment] = true;
   std::vector<std::shared_ptr<PackedSegment>> packed(plan.segments().size());
+  const memory::WatchedTogether together;
   for (size_t i = 0; i < packed.size(); ++i) {
     if (!isUsed[i]) continue;
     const cache::FoundSegment found = store.find(plan.segments()[i]);
