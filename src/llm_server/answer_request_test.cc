@@ -149,6 +149,16 @@ TEST(AnswerRequestTest, ValuesOutsideTheirRangesAreRefused) {
   EXPECT_EQ(refused(chatWith(R"("model": 1)")), "model");
 }
 
+TEST(AnswerRequestTest, TheEndsOfTheirRangesAreTaken) {
+  for (const char* const option :
+       {R"("max_tokens": 1)", R"("temperature": 0)", R"("top_p": 0)", R"("top_p": 1)",
+        R"("min_p": 0)", R"("presence_penalty": -2)", R"("presence_penalty": 2)", R"("top_k": 0)",
+        R"("logprobs": true, "top_logprobs": 20)"}) {
+    const auto request = chatWith(option);
+    EXPECT_TRUE(request) << request.error().message;
+  }
+}
+
 TEST(AnswerRequestTest, MessagesThatAreNoneAreRefused) {
   const auto withMessages = [](const std::string& messages) {
     return refused(readChatRequest(R"({"messages": )" + messages + "}"));
