@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/log.h"
 #include "base/trace.h"
 #include "drivers/cpu/cpu_execution.h"
 #include "drivers/cpu/model_division.h"
@@ -56,8 +57,9 @@ Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
     std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
     std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<cache::SegmentStore> store,
     SavedFamily saved, FamilyKeeping keeping) {
-  const auto family = std::make_shared<ModelFamily>(options, std::move(pool), std::move(store),
-                                                    std::move(saved), std::move(keeping));
+  const auto family =
+      std::make_shared<ModelFamily>(options, std::move(pool), std::move(store), std::move(saved),
+                                    std::move(keeping), model->constantBytes.size());
   std::vector<uint32_t> numbers(model->main().operations.size());
   std::ranges::iota(numbers, 0u);
   const std::shared_ptr<DynamicModel> made =
@@ -98,7 +100,10 @@ Result<DynamicModel::Prepared> DynamicModel::prepareFor(const Shapes& shapes) {
   if (std::optional<Error> refusal = members_.refusal(shapes))
     return std::unexpected(*std::move(refusal));
   auto made = makeFor(shapes);
-  if (!made && hal::isForInterpreter(made.error())) members_.refuse(shapes, made.error());
+  if (!made && hal::isForInterpreter(made.error())) {
+    base::logInfo("Shapes of a model are interpreted. {}", made.error().toString());
+    members_.refuse(shapes, made.error());
+  }
   return made;
 }
 

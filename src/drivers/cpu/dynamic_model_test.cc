@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "drivers/cpu/testing/weight_session_test_util.h"
+#include "hal/cts/model_builder.h"
 
 namespace hearth::cpu {
 namespace {
@@ -164,6 +165,102 @@ TEST_F(DynamicModelTest, ThreadsMeetNewShapesAtOnce) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+// What follows from shapes is a constant of each plan, and plans share packed constants.
+class ShapeValuesTest : public DynamicModelTest {
+ protected:
+  using ModelBuilder = hal::cts::ModelBuilder;
+  using Values = std::vector<float>;
+
+  // The shape of x as float32, for x with any number of rows.
+  static uint32_t addShape(ModelBuilder* builder, uint32_t x) {
+    const uint32_t shape = builder->temporary(OperandType::kTensorInt32, {kColumns});
+    const uint32_t numbers = builder->temporary(kFloat, {kColumns});
+    builder->operation(OperationType::kShape, {x}, {shape});
+    builder->operation(OperationType::kCast, {shape}, {numbers});
+    return numbers;
+  }
+
+  std::shared_ptr<hal::PreparedModel> prepareModel(const graph::Model& model) {
+    hal::PrepareOptions options;
+    options.driverOptions = off().toTexts();
+    auto prepared =
+        device_->prepareModel(std::make_shared<graph::Model>(model), options, hal::Cache());
+    EXPECT_TRUE(prepared) << prepared.error().toString();
+    return prepared ? *prepared : nullptr;
+  }
+
+  static Values rows(uint32_t count) {
+    Values input;
+    for (uint32_t row = 0; row < count; ++row)
+      input.insert(input.end(), {static_cast<float>(row) + 3, static_cast<float>(row) - 2});
+    return input;
+  }
+
+  // The output of `columns` columns.
+  static Values run(hal::PreparedModel& prepared, Values input, uint32_t columns) {
+    const auto count = static_cast<uint32_t>(input.size() / kColumns);
+    Values output(count * columns);
+    hal::Request request;
+    request.inputs.resize(1);
+    request.outputs.resize(1);
+    const auto set = [](hal::Argument* argument, Values* values) {
+      argument->kind = hal::Argument::Kind::kPointer;
+      argument->pointer = values->data();
+      argument->length = values->size() * sizeof(float);
+    };
+    set(&request.inputs[0], &input);
+    request.inputs[0].dimensions = {count, kColumns};
+    set(&request.outputs[0], &output);
+    auto execution = prepared.createExecution(std::move(request));
+    EXPECT_TRUE(execution) << execution.error().toString();
+    if (!execution) return {};
+    const hal::ExecutionResult result = (*execution)->compute({});
+    EXPECT_TRUE(result.status) << result.status.error().toString();
+    return output;
+  }
+
+  static constexpr auto kFloat = OperandType::kTensorFloat32;
+  static constexpr uint32_t kColumns = 2;
+};
+
+TEST_F(ShapeValuesTest, AConstantIsThatOfTheShape) {
+  ModelBuilder builder;
+  const uint32_t x = builder.input(kFloat, {0, kColumns});
+  const uint32_t sum = builder.temporary(kFloat, {0, kColumns});
+  builder.operation(OperationType::kAdd, {x, addShape(&builder, x), builder.scalar(0)}, {sum});
+  // The last constant, behind which nothing can be read: it is copied or packed.
+  const uint32_t last = builder.temporary(OperandType::kTensorInt32, {kColumns});
+  builder.operation(OperationType::kShape, {x}, {last});
+  builder.operation(OperationType::kReshape, {sum, last}, {builder.output(kFloat, {0, kColumns})});
+  const auto prepared = prepareModel(builder.model());
+  for (const uint32_t count : {1u, 4u, 8u, 3u, 1u}) {
+    Values sums = rows(count);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<float>(i % 2 == 0 ? count : 2);
+    EXPECT_EQ(run(*prepared, rows(count), kColumns), sums) << count;
+  }
+  EXPECT_EQ(prepared->startReport().shapes, 4u);
+}
+
+TEST_F(ShapeValuesTest, AFilterIsThatOfTheShape) {
+  ModelBuilder builder;
+  const uint32_t x = builder.input(kFloat, {0, kColumns});
+  const uint32_t filter = builder.temporary(kFloat, {1, kColumns});
+  const uint32_t list = builder.constant<int32_t>(OperandType::kTensorInt32, {2}, {1, kColumns});
+  builder.operation(OperationType::kReshape, {addShape(&builder, x), list}, {filter});
+  builder.operation(OperationType::kFullyConnected,
+                    {x, filter, builder.constant<float>(kFloat, {1}, {0.5f}), builder.scalar(0)},
+                    {builder.output(kFloat, {0, 1})});
+  const auto prepared = prepareModel(builder.model());
+  for (const uint32_t count : {1u, 4u, 8u, 3u, 1u}) {
+    const Values input = rows(count);
+    Values products;
+    for (size_t i = 0; i < input.size(); i += 2)
+      products.push_back(input[i] * static_cast<float>(count) + input[i + 1] * 2 + 0.5f);
+    EXPECT_EQ(run(*prepared, input, 1), products) << count;
+  }
+  EXPECT_EQ(prepared->startReport().shapes, 4u);
 }
 
 TEST_F(DynamicModelTest, AnInputWithoutElementsIsInterpreted) {

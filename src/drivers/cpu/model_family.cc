@@ -2,7 +2,10 @@
 #include "drivers/cpu/model_family.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "cache/anonymous_store.h"
@@ -25,17 +28,91 @@ base::Sha256Digest digestOf(const std::vector<uint32_t>& operations) {
   return hash.finish();
 }
 
+// Whether layers of the type pack operands: all that they read but the first, or either.
+bool packsOperands(graph::OperationType type) {
+  switch (type) {
+    case graph::OperationType::kConv2d:
+    case graph::OperationType::kDepthwiseConv2d:
+    case graph::OperationType::kGroupedConv2d:
+    case graph::OperationType::kTransposeConv2d:
+    case graph::OperationType::kConv3d:
+    case graph::OperationType::kConv3dTranspose:
+    case graph::OperationType::kFullyConnected:
+    case graph::OperationType::kBatchMatmul:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What ops::specialize() has added to the constants that the model has, `givenBytes`: it follows
+// from the shapes of inputs.
+bool isShapeValue(const graph::Operand& operand, uint64_t givenBytes) {
+  return operand.lifetime == graph::Lifetime::kConstantCopy &&
+         operand.location.offset >= givenBytes;
+}
+
+// Such values, and what is computed of them and other constants when a plan is made.
+struct ShapeValues {
+  std::set<uint32_t> operands;  // numbered as in the places of constants
+  bool arePacked = false;       // whether layers pack any
+};
+
+ShapeValues shapeValuesOf(const graph::Model& part, uint64_t givenBytes) {
+  ShapeValues values;
+  uint32_t first = 0;
+  for (const graph::Subgraph& subgraph : part.subgraphs) {
+    std::vector<bool> isConstant(subgraph.operands.size());
+    for (uint32_t k = 0; k < subgraph.operands.size(); ++k) {
+      const graph::Operand& operand = subgraph.operands[k];
+      isConstant[k] = operand.isConstant() || !operand.hasValue();
+      if (isShapeValue(operand, givenBytes)) values.operands.insert(first + k);
+    }
+    const auto follows = [&](uint32_t k) {
+      return values.operands.contains(first + k) && !graph::isScalar(subgraph.operands[k].type);
+    };
+    for (const graph::Operation& operation : subgraph.operations) {
+      const bool isFolded =
+          std::ranges::all_of(operation.inputs, [&](uint32_t k) { return isConstant[k]; });
+      const bool isFollowing = std::ranges::any_of(operation.inputs, follows);
+      values.arePacked |= isFollowing && packsOperands(operation.type);
+      for (const uint32_t output : operation.outputs) {
+        isConstant[output] = isFolded;
+        if (isFolded && isFollowing) values.operands.insert(first + output);
+      }
+    }
+    first += static_cast<uint32_t>(subgraph.operands.size());
+  }
+  return values;
+}
+
+// The operations, and behind them the name of what follows from shapes where that is packed: parts
+// with other values share no weights.
+std::vector<uint32_t> nameOf(const graph::Model& part, uint64_t givenBytes,
+                             const ShapeValues& values, std::vector<uint32_t> operations) {
+  if (!values.arePacked) return operations;
+  base::Sha256 hash;
+  for (const graph::Subgraph& subgraph : part.subgraphs)
+    for (const graph::Operand& operand : subgraph.operands)
+      if (isShapeValue(operand, givenBytes))
+        hash.update(part.constantData(operand), operand.location.length);
+  const auto words = std::bit_cast<std::array<uint32_t, 8>>(hash.finish());
+  operations.insert(operations.end(), words.begin(), words.end());
+  return operations;
+}
+
 }  // namespace
 
 ModelFamily::ModelFamily(const hal::PrepareOptions& options,
                          std::shared_ptr<threads::ThreadPool> pool,
                          std::shared_ptr<cache::SegmentStore> store, SavedFamily saved,
-                         FamilyKeeping keeping)
+                         FamilyKeeping keeping, uint64_t givenBytes)
     : options_(options),
       pool_(std::move(pool)),
       store_(std::move(store)),
       saved_(std::move(saved)),
-      keeping_(std::move(keeping)) {}
+      keeping_(std::move(keeping)),
+      givenBytes_(givenBytes) {}
 
 // The client may change the model's constants from now on.
 ModelFamily::~ModelFamily() {
@@ -132,7 +209,9 @@ std::shared_ptr<cache::SegmentStore> ModelFamily::storeFor(const graph::Model& p
 }
 
 Result<std::shared_ptr<CpuPreparedModel>> ModelFamily::prepare(
-    std::shared_ptr<const graph::Model> part, const std::vector<uint32_t>& operations) {
+    std::shared_ptr<const graph::Model> part, const std::vector<uint32_t>& left) {
+  const ShapeValues values = shapeValuesOf(*part, givenBytes_);
+  const std::vector<uint32_t> operations = nameOf(*part, givenBytes_, values, left);
   // Lost constants of a saved model are replaced.
   if (saved() == nullptr) HEARTH_TRY(hal::checkPoolsWhole(*part));
   hal::PrepareOptions options = options_;
@@ -145,12 +224,13 @@ Result<std::shared_ptr<CpuPreparedModel>> ModelFamily::prepare(
     HEARTH_ASSIGN(prepared, CpuPreparedModel::create(std::move(part), options, pool_, store, {}));
   } else if (first == nullptr) {
     options.deadline = {};
-    HEARTH_ASSIGN(prepared, CpuPreparedModel::createFromSaved(
-                                savedPart(operations), std::move(part), options, pool_, saved()));
+    HEARTH_ASSIGN(prepared,
+                  CpuPreparedModel::createFromSaved(savedPart(operations), std::move(part),
+                                                    values.operands, options, pool_, saved()));
   } else {
     options.deadline = {};
-    HEARTH_ASSIGN(prepared,
-                  CpuPreparedModel::createBeside(first, std::move(part), options, pool_, saved()));
+    HEARTH_ASSIGN(prepared, CpuPreparedModel::createBeside(first, std::move(part), values.operands,
+                                                           options, pool_, saved()));
   }
   // What endPreparation() writes needs not be written before.
   if (first == nullptr && keep(operations, prepared) && isPrepared_ &&

@@ -52,9 +52,11 @@ struct FamilyKeeping {
 // is written to the client's cache files. Thread-safe.
 class ModelFamily {
  public:
-  // A saved model finds nothing in `store`.
+  // A saved model finds nothing in `store`. `givenBytes` is the size of the whole model's
+  // graph::Model::constantBytes: what parts have behind them follows from shapes.
   ModelFamily(const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
-              std::shared_ptr<cache::SegmentStore> store, SavedFamily saved, FamilyKeeping keeping);
+              std::shared_ptr<cache::SegmentStore> store, SavedFamily saved, FamilyKeeping keeping,
+              uint64_t givenBytes);
   ~ModelFamily();
   ModelFamily(const ModelFamily&) = delete;
   ModelFamily& operator=(const ModelFamily&) = delete;
@@ -73,11 +75,11 @@ class ModelFamily {
   // Why they were not written, for hal::StartReport::cacheProblem.
   std::string cacheProblem() const;
 
-  // Prepares a part for known shapes. `operations` tells it from parts with other operations; two
-  // parts with equal lists have the same ones in the same order. Errors: those of
-  // CpuPreparedModel::create().
+  // Prepares a part for known shapes. `left`, the operations that are left of the model, tells it
+  // from parts with other operations; two parts with equal lists have the same ones in the same
+  // order. Errors: those of CpuPreparedModel::create().
   Result<std::shared_ptr<CpuPreparedModel>> prepare(std::shared_ptr<const graph::Model> part,
-                                                    const std::vector<uint32_t>& operations);
+                                                    const std::vector<uint32_t>& left);
 
  private:
   using Table = std::tuple<uint32_t, uint64_t, uint64_t>;  // pool, offset, length
@@ -102,6 +104,7 @@ class ModelFamily {
   const SavedFamily saved_;
   const SavedPart unsaved_;  // of parts that are not in saved_
   const FamilyKeeping keeping_;
+  const uint64_t givenBytes_;
   std::atomic<bool> isPrepared_ = false;
 
   mutable base::Mutex mutex_;

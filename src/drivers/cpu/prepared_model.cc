@@ -122,11 +122,11 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
 
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createBeside(
     std::shared_ptr<CpuPreparedModel> first, std::shared_ptr<const graph::Model> model,
-    const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
-    std::shared_ptr<SavedSegments> saved) {
+    const std::set<uint32_t>& shapeValues, const hal::PrepareOptions& options,
+    std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<SavedSegments> saved) {
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
-  prepared->setOthersWeights(first->finishedWeights()->places(), std::move(model), options,
-                             std::move(pool), std::move(saved));
+  prepared->setOthersWeights(first->finishedWeights()->places(), std::move(model), shapeValues,
+                             options, std::move(pool), std::move(saved));
   prepared->referenceOnly_ = first->referenceOnly();
   prepared->first_ = std::move(first);
   HEARTH_TRY(prepared->planOnOthersWeights(options));
@@ -135,10 +135,10 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createBeside(
 
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createFromSaved(
     const SavedPart& part, std::shared_ptr<const graph::Model> model,
-    const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
-    std::shared_ptr<SavedSegments> saved) {
+    const std::set<uint32_t>& shapeValues, const hal::PrepareOptions& options,
+    std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<SavedSegments> saved) {
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
-  prepared->setOthersWeights(part.places, std::move(model), options, std::move(pool),
+  prepared->setOthersWeights(part.places, std::move(model), shapeValues, options, std::move(pool),
                              std::move(saved));
   HEARTH_TRY(prepared->planOnOthersWeights(options));
   hal::StartReport& report = prepared->report_;
@@ -154,6 +154,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createFromSaved(
 
 void CpuPreparedModel::setOthersWeights(const std::map<WeightPlace, PackedPlace>& places,
                                         std::shared_ptr<const graph::Model> model,
+                                        const std::set<uint32_t>& shapeValues,
                                         const hal::PrepareOptions& options,
                                         std::shared_ptr<threads::ThreadPool> pool,
                                         std::shared_ptr<SavedSegments> saved) {
@@ -164,7 +165,10 @@ void CpuPreparedModel::setOthersWeights(const std::map<WeightPlace, PackedPlace>
   weights_ = std::make_shared<PackedWeights>(true);
   repair_.emplace(model_, weights_, pool_);
   setTuned(options.isTuned);
-  for (const auto& [place, packed] : places) weights_->preset(place, packed);
+  for (const auto& [place, packed] : places)
+    if (place.operation != WeightPlace::kConstants ||
+        !shapeValues.contains(place.role & ~WeightPlace::kWide))
+      weights_->preset(place, packed);
   if (!places.empty()) weights_->setAllPreset();
 }
 

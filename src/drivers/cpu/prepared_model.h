@@ -61,20 +61,22 @@ class CpuPreparedModel final : public hal::PreparedModel,
 
   // Prepares a model for other shapes of its inputs than `first` has: with the same operations and
   // constants. It uses the packed weights of `first`, which stays alive, and packs for itself what
-  // these lack, so that `first` alone has to do with the store. `saved` holds the constants of a
-  // model that saveModel() wrote; null for others. Waits until the kernels of `first` are built.
-  // Errors as create().
+  // these lack, so that `first` alone has to do with the store. `shapeValues` are the operands,
+  // numbered as in the places of constants, that have other values than in `first`, since these
+  // follow from shapes: they are copied. `saved` holds the constants of a model that saveModel()
+  // wrote; null for others. Waits until the kernels of `first` are built. Errors as create().
   static Result<std::shared_ptr<CpuPreparedModel>> createBeside(
       std::shared_ptr<CpuPreparedModel> first, std::shared_ptr<const graph::Model> model,
-      const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
-      std::shared_ptr<SavedSegments> saved);
+      const std::set<uint32_t>& shapeValues, const hal::PrepareOptions& options,
+      std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<SavedSegments> saved);
 
   // Prepares the first of these where saveModel() wrote the model. `part` is empty where its packed
-  // weights were not saved; what is missing is packed. Errors as create().
+  // weights were not saved; what is missing is packed. `shapeValues` as in createBeside(). Errors
+  // as create().
   static Result<std::shared_ptr<CpuPreparedModel>> createFromSaved(
       const SavedPart& part, std::shared_ptr<const graph::Model> model,
-      const hal::PrepareOptions& options, std::shared_ptr<threads::ThreadPool> pool,
-      std::shared_ptr<SavedSegments> saved);
+      const std::set<uint32_t>& shapeValues, const hal::PrepareOptions& options,
+      std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<SavedSegments> saved);
 
   // The input of saveModel(), valid as long as this lives. Call it when all kernels are built.
   ModelParts parts() const;
@@ -135,7 +137,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // Makes it a model whose weights are those of another one or of a client's cache files.
   void setOthersWeights(const std::map<WeightPlace, PackedPlace>& places,
                         std::shared_ptr<const graph::Model> model,
-                        const hal::PrepareOptions& options,
+                        const std::set<uint32_t>& shapeValues, const hal::PrepareOptions& options,
                         std::shared_ptr<threads::ThreadPool> pool,
                         std::shared_ptr<SavedSegments> saved);
   Status planOnOthersWeights(const hal::PrepareOptions& options);

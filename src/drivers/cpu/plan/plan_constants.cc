@@ -47,10 +47,9 @@ ConvertedConstantRef PlanConstants::makeConverted(const ops::OperationContext& c
 
 // A wide operand has the number of its own one, with another highest bit.
 WeightPlace PlanConstants::placeOf(uint32_t operand) const {
-  constexpr uint32_t kWide = 0x80000000;
   const bool isWide = widened_ != nullptr && widened_->isWide(operand);
   const uint32_t number = firstOperand_ + (isWide ? widened_->narrow(operand) : operand);
-  return {WeightPlace::kConstants, isWide ? kWide | number : number};
+  return {WeightPlace::kConstants, isWide ? WeightPlace::kWide | number : number};
 }
 
 void PlanConstants::setConverted(uint32_t operand, const ops::OperationContext& context) {
@@ -137,6 +136,10 @@ Result<const uint8_t*> PlanConstants::rawData(uint32_t operandIndex) {
   const graph::Operand& operand = subgraph_.operands[index];
   const uint8_t* data = model_.constantData(operand);
   if (data == nullptr || weights_ == nullptr) return data;
+  // A value that follows from shapes is not among the weights of a plan for other shapes.
+  if (operand.lifetime == graph::Lifetime::kConstantCopy && weights_->isAllPreset() &&
+      !weights_->has(placeOf(index)))
+    return copyOf(operand, data);
   return weights_->constant(firstOperand_ + index, {data, operand.location.length},
                             constantSource(index).get());
 }

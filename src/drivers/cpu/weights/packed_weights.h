@@ -63,6 +63,8 @@ struct WeightPlace {
 
   // Operation of constants that are kept as they are, for kernels that pack them at each start.
   static constexpr uint32_t kConstants = UINT32_MAX;
+  // Bit of the role of a constant: a float16 one that is widened to float32.
+  static constexpr uint32_t kWide = 0x80000000;
 };
 
 // The packed bytes of one place.
