@@ -2,10 +2,7 @@
 #include "drivers/cpu/model_family.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include "cache/anonymous_store.h"
@@ -28,23 +25,6 @@ base::Sha256Digest digestOf(const std::vector<uint32_t>& operations) {
   return hash.finish();
 }
 
-// Whether layers of the type pack operands: all that they read but the first, or either.
-bool packsOperands(graph::OperationType type) {
-  switch (type) {
-    case graph::OperationType::kConv2d:
-    case graph::OperationType::kDepthwiseConv2d:
-    case graph::OperationType::kGroupedConv2d:
-    case graph::OperationType::kTransposeConv2d:
-    case graph::OperationType::kConv3d:
-    case graph::OperationType::kConv3dTranspose:
-    case graph::OperationType::kFullyConnected:
-    case graph::OperationType::kBatchMatmul:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // What ops::specialize() has added to the constants that the model has, `givenBytes`: it follows
 // from the shapes of inputs.
 bool isShapeValue(const graph::Operand& operand, uint64_t givenBytes) {
@@ -52,15 +32,9 @@ bool isShapeValue(const graph::Operand& operand, uint64_t givenBytes) {
          operand.location.offset >= givenBytes;
 }
 
-// Such values, and what is computed of them and other constants when a plan is made.
-struct ShapeValues {
-  std::set<uint32_t> operands;  // numbered as in the places of constants
-  bool arePacked = false;       // whether layers pack any
-};
-
 ShapeValues shapeValuesOf(const graph::Model& part, uint64_t givenBytes) {
   ShapeValues values;
-  uint32_t first = 0;
+  uint32_t first = 0, number = 0;
   for (const graph::Subgraph& subgraph : part.subgraphs) {
     std::vector<bool> isConstant(subgraph.operands.size());
     for (uint32_t k = 0; k < subgraph.operands.size(); ++k) {
@@ -75,7 +49,8 @@ ShapeValues shapeValuesOf(const graph::Model& part, uint64_t givenBytes) {
       const bool isFolded =
           std::ranges::all_of(operation.inputs, [&](uint32_t k) { return isConstant[k]; });
       const bool isFollowing = std::ranges::any_of(operation.inputs, follows);
-      values.arePacked |= isFollowing && packsOperands(operation.type);
+      if (isFollowing) values.operations.insert(number);
+      ++number;
       for (const uint32_t output : operation.outputs) {
         isConstant[output] = isFolded;
         if (isFolded && isFollowing) values.operands.insert(first + output);
@@ -84,21 +59,6 @@ ShapeValues shapeValuesOf(const graph::Model& part, uint64_t givenBytes) {
     first += static_cast<uint32_t>(subgraph.operands.size());
   }
   return values;
-}
-
-// The operations, and behind them the name of what follows from shapes where that is packed: parts
-// with other values share no weights.
-std::vector<uint32_t> nameOf(const graph::Model& part, uint64_t givenBytes,
-                             const ShapeValues& values, std::vector<uint32_t> operations) {
-  if (!values.arePacked) return operations;
-  base::Sha256 hash;
-  for (const graph::Subgraph& subgraph : part.subgraphs)
-    for (const graph::Operand& operand : subgraph.operands)
-      if (isShapeValue(operand, givenBytes))
-        hash.update(part.constantData(operand), operand.location.length);
-  const auto words = std::bit_cast<std::array<uint32_t, 8>>(hash.finish());
-  operations.insert(operations.end(), words.begin(), words.end());
-  return operations;
 }
 
 }  // namespace
@@ -209,9 +169,8 @@ std::shared_ptr<cache::SegmentStore> ModelFamily::storeFor(const graph::Model& p
 }
 
 Result<std::shared_ptr<CpuPreparedModel>> ModelFamily::prepare(
-    std::shared_ptr<const graph::Model> part, const std::vector<uint32_t>& left) {
+    std::shared_ptr<const graph::Model> part, const std::vector<uint32_t>& operations) {
   const ShapeValues values = shapeValuesOf(*part, givenBytes_);
-  const std::vector<uint32_t> operations = nameOf(*part, givenBytes_, values, left);
   // Lost constants of a saved model are replaced.
   if (saved() == nullptr) HEARTH_TRY(hal::checkPoolsWhole(*part));
   hal::PrepareOptions options = options_;
@@ -225,12 +184,12 @@ Result<std::shared_ptr<CpuPreparedModel>> ModelFamily::prepare(
   } else if (first == nullptr) {
     options.deadline = {};
     HEARTH_ASSIGN(prepared,
-                  CpuPreparedModel::createFromSaved(savedPart(operations), std::move(part),
-                                                    values.operands, options, pool_, saved()));
+                  CpuPreparedModel::createFromSaved(savedPart(operations), std::move(part), values,
+                                                    options, pool_, saved()));
   } else {
     options.deadline = {};
-    HEARTH_ASSIGN(prepared, CpuPreparedModel::createBeside(first, std::move(part), values.operands,
-                                                           options, pool_, saved()));
+    HEARTH_ASSIGN(prepared, CpuPreparedModel::createBeside(first, std::move(part), values, options,
+                                                           pool_, saved()));
   }
   // What endPreparation() writes needs not be written before.
   if (first == nullptr && keep(operations, prepared) && isPrepared_ &&

@@ -75,11 +75,11 @@ class ModelFamily {
   // Why they were not written, for hal::StartReport::cacheProblem.
   std::string cacheProblem() const;
 
-  // Prepares a part for known shapes. `left`, the operations that are left of the model, tells it
-  // from parts with other operations; two parts with equal lists have the same ones in the same
-  // order. Errors: those of CpuPreparedModel::create().
+  // Prepares a part for known shapes. `operations` tells it from parts with other operations; two
+  // parts with equal lists have the same ones in the same order. Errors: those of
+  // CpuPreparedModel::create().
   Result<std::shared_ptr<CpuPreparedModel>> prepare(std::shared_ptr<const graph::Model> part,
-                                                    const std::vector<uint32_t>& left);
+                                                    const std::vector<uint32_t>& operations);
 
  private:
   using Table = std::tuple<uint32_t, uint64_t, uint64_t>;  // pool, offset, length

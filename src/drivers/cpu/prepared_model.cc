@@ -28,6 +28,12 @@
 namespace hearth::cpu {
 namespace {
 
+bool isOfShapes(const WeightPlace& place, const ShapeValues& values) {
+  return place.operation == WeightPlace::kConstants
+             ? values.operands.contains(place.role & ~WeightPlace::kWide)
+             : values.operations.contains(place.operation);
+}
+
 constexpr char kChoicesFact[] = "hearth-cpu kernels";
 
 // How many slow operations a start report names; `hearth inspect` names all.
@@ -122,7 +128,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createSaved(
 
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createBeside(
     std::shared_ptr<CpuPreparedModel> first, std::shared_ptr<const graph::Model> model,
-    const std::set<uint32_t>& shapeValues, const hal::PrepareOptions& options,
+    const ShapeValues& shapeValues, const hal::PrepareOptions& options,
     std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<SavedSegments> saved) {
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->setOthersWeights(first->finishedWeights()->places(), std::move(model), shapeValues,
@@ -135,7 +141,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createBeside(
 
 Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createFromSaved(
     const SavedPart& part, std::shared_ptr<const graph::Model> model,
-    const std::set<uint32_t>& shapeValues, const hal::PrepareOptions& options,
+    const ShapeValues& shapeValues, const hal::PrepareOptions& options,
     std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<SavedSegments> saved) {
   std::shared_ptr<CpuPreparedModel> prepared(new CpuPreparedModel());
   prepared->setOthersWeights(part.places, std::move(model), shapeValues, options, std::move(pool),
@@ -154,7 +160,7 @@ Result<std::shared_ptr<CpuPreparedModel>> CpuPreparedModel::createFromSaved(
 
 void CpuPreparedModel::setOthersWeights(const std::map<WeightPlace, PackedPlace>& places,
                                         std::shared_ptr<const graph::Model> model,
-                                        const std::set<uint32_t>& shapeValues,
+                                        const ShapeValues& shapeValues,
                                         const hal::PrepareOptions& options,
                                         std::shared_ptr<threads::ThreadPool> pool,
                                         std::shared_ptr<SavedSegments> saved) {
@@ -166,9 +172,7 @@ void CpuPreparedModel::setOthersWeights(const std::map<WeightPlace, PackedPlace>
   repair_.emplace(model_, weights_, pool_);
   setTuned(options.isTuned);
   for (const auto& [place, packed] : places)
-    if (place.operation != WeightPlace::kConstants ||
-        !shapeValues.contains(place.role & ~WeightPlace::kWide))
-      weights_->preset(place, packed);
+    if (!isOfShapes(place, shapeValues)) weights_->preset(place, packed);
   if (!places.empty()) weights_->setAllPreset();
 }
 

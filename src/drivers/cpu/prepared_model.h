@@ -29,6 +29,13 @@
 
 namespace hearth::cpu {
 
+// Constants that follow from the shapes of a model's inputs (ops::specialize()), and what is
+// computed of them and other constants when a plan is made. Numbered as in the places of weights.
+struct ShapeValues {
+  std::set<uint32_t> operands;
+  std::set<uint32_t> operations;  // those that read one
+};
+
 // A model with known shapes, as an execution graph with packed weights. Each concurrent execution
 // takes a context of its own, which is kept for the next one. Thread-safe.
 class CpuPreparedModel final : public hal::PreparedModel,
@@ -61,13 +68,13 @@ class CpuPreparedModel final : public hal::PreparedModel,
 
   // Prepares a model for other shapes of its inputs than `first` has: with the same operations and
   // constants. It uses the packed weights of `first`, which stays alive, and packs for itself what
-  // these lack, so that `first` alone has to do with the store. `shapeValues` are the operands,
-  // numbered as in the places of constants, that have other values than in `first`, since these
-  // follow from shapes: they are copied. `saved` holds the constants of a model that saveModel()
-  // wrote; null for others. Waits until the kernels of `first` are built. Errors as create().
+  // these lack, so that `first` alone has to do with the store. What follows from shapes,
+  // `shapeValues`, has other values than in `first`: it is copied, and packed anew. `saved` holds
+  // the constants of a model that saveModel() wrote; null for others. Waits until the kernels of
+  // `first` are built. Errors as create().
   static Result<std::shared_ptr<CpuPreparedModel>> createBeside(
       std::shared_ptr<CpuPreparedModel> first, std::shared_ptr<const graph::Model> model,
-      const std::set<uint32_t>& shapeValues, const hal::PrepareOptions& options,
+      const ShapeValues& shapeValues, const hal::PrepareOptions& options,
       std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<SavedSegments> saved);
 
   // Prepares the first of these where saveModel() wrote the model. `part` is empty where its packed
@@ -75,7 +82,7 @@ class CpuPreparedModel final : public hal::PreparedModel,
   // as create().
   static Result<std::shared_ptr<CpuPreparedModel>> createFromSaved(
       const SavedPart& part, std::shared_ptr<const graph::Model> model,
-      const std::set<uint32_t>& shapeValues, const hal::PrepareOptions& options,
+      const ShapeValues& shapeValues, const hal::PrepareOptions& options,
       std::shared_ptr<threads::ThreadPool> pool, std::shared_ptr<SavedSegments> saved);
 
   // The input of saveModel(), valid as long as this lives. Call it when all kernels are built.
@@ -136,8 +143,8 @@ class CpuPreparedModel final : public hal::PreparedModel,
   hal::StartReport reportNow() const;
   // Makes it a model whose weights are those of another one or of a client's cache files.
   void setOthersWeights(const std::map<WeightPlace, PackedPlace>& places,
-                        std::shared_ptr<const graph::Model> model,
-                        const std::set<uint32_t>& shapeValues, const hal::PrepareOptions& options,
+                        std::shared_ptr<const graph::Model> model, const ShapeValues& shapeValues,
+                        const hal::PrepareOptions& options,
                         std::shared_ptr<threads::ThreadPool> pool,
                         std::shared_ptr<SavedSegments> saved);
   Status planOnOthersWeights(const hal::PrepareOptions& options);
