@@ -25,6 +25,8 @@ constexpr size_t kPanelBytesTogether = size_t{256} << 10;
 constexpr size_t kFewChannels = 32;
 // Fewer tasks than this for a thread balance badly when threads run unevenly.
 constexpr size_t kTasksPerThread = 4;
+// With fewer, each weight would be multiplied by too few rows to hide the time it takes to read it.
+constexpr size_t kRowsPerThread = 8;
 
 // How the inputs of rows are found.
 enum class Way {
@@ -71,9 +73,15 @@ class F32LayerKernel final : public Kernel {
     const size_t weights = g.groups * product_.panels() * product_.panelSize();
     const size_t numbers =
         g.batch * g.inputHeight * g.inputWidth * pixelSize_ + rows_ * g.groups * product_.columns;
-    if (weights <= numbers) {
-      // Divides the work by rows: each thread reads all weights, and mostly writes the rows that it
-      // reads in the next layer.
+    // Divides the work by rows where it can: each thread reads all weights, but mostly writes the
+    // rows that it reads in the next layer. To read rows from another processor's cache takes much
+    // longer than to read weights, which are fetched ahead, from a shared one.
+    const bool hasManyRows = threads > 1 && rows_ >= threads * kRowsPerThread;
+    const bool isByRows = weights <= numbers || hasManyRows;
+    if (weights > numbers && hasManyRows) {
+      // Each task reads all weights, so there is one for each thread.
+      rowsPerTask_ = std::min(rowsPerTask_, (rows_ + threads - 1) / threads);
+    } else if (isByRows) {
       const size_t tiles = std::max<size_t>(1, rows_ / (tasks * tileRows_));
       rowsPerTask_ = std::min(rowsPerTask_, tiles * tileRows_);
       // Whole lines have the fewest tiles that are not full.
@@ -88,7 +96,7 @@ class F32LayerKernel final : public Kernel {
     }
     chunks_ = (rows_ + rowsPerTask_ - 1) / rowsPerTask_;
     // Divides it by columns, too: each thread reads the weights of some columns.
-    if (weights > numbers) blocks_ = std::min(product_.panels(), (tasks + chunks_ - 1) / chunks_);
+    if (!isByRows) blocks_ = std::min(product_.panels(), (tasks + chunks_ - 1) / chunks_);
     const size_t taskRows = std::min(rows_, rowsPerTask_);
     pointersPerThread_ = taskRows * product_.taps;
     if (isEven()) {

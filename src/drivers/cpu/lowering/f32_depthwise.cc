@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/vector_dispatch.h"
 #include "drivers/cpu/lowering/convolution_input.h"
-#include "drivers/cpu/lowering/depthwise_kernel.h"
 #include "drivers/cpu/lowering/depthwise_places_kernel.h"
+#include "drivers/cpu/microkernels/x86/dwconv_windows.h"
 #include "drivers/cpu/microkernels/x86/f32_dwconv.h"
+#include "threads/parallel_ranges.h"
+#include "threads/parallel_tasks.h"
 
 namespace hearth::cpu {
 namespace {
@@ -25,12 +29,17 @@ HEARTH_INLINE inline void unroll(const Step& step) {
   }(std::make_index_sequence<kCount>());
 }
 
-// Computes all channels of kOutputs outputs, whose windows of kKernel rows and columns begin
-// kStride columns apart. columns[x * kKernel + y] points to the channels of a tap; outputs are
-// written `step` pixels apart.
+// Channels [begin, end).
+struct Channels {
+  size_t begin, end;
+};
+
+// Computes channels of kOutputs outputs, whose windows of kKernel rows and columns begin kStride
+// columns apart. columns[x * kKernel + y] points to all channels of a tap; outputs are written
+// `step` pixels apart.
 template <size_t kKernel, size_t kOutputs, size_t kStride>
 void multiply(const F32Depthwise& layer, const float* bias, const float* const* columns,
-              float* output, size_t step) {
+              Channels range, float* output, size_t step) {
   constexpr size_t kInputs = ((kOutputs - 1) * kStride + kKernel) * kKernel;
   const size_t channels = layer.geometry.groups;
   base::onWidestVectors(
@@ -38,7 +47,7 @@ void multiply(const F32Depthwise& layer, const float* bias, const float* const* 
         const float* inputs[kInputs];
         unroll<kInputs>([&]<size_t kInput>() HEARTH_INLINE { inputs[kInput] = columns[kInput]; });
 #pragma GCC ivdep
-        for (size_t c = 0; c < channels; ++c) {
+        for (size_t c = range.begin; c < range.end; ++c) {
           float sums[kOutputs];
           unroll<kOutputs>([&]<size_t kOutput>() HEARTH_INLINE { sums[kOutput] = bias[c]; });
           unroll<kKernel * kKernel>([&]<size_t kTap>() HEARTH_INLINE {
@@ -67,9 +76,10 @@ Multiply multiplyTileOf(size_t stride) {
   return stride == 1 ? multiply<kKernel, kDepthwiseTile, 1> : multiply<kKernel, kDepthwiseTile, 2>;
 }
 
-class F32DepthwiseKernel final : public DepthwiseKernel<float, F32Depthwise> {
+class F32DepthwiseKernel final : public Kernel {
  public:
-  explicit F32DepthwiseKernel(const F32Depthwise& layer) : DepthwiseKernel(layer, 0.0f) {
+  explicit F32DepthwiseKernel(const F32Depthwise& layer)
+      : layer_(layer), windows_(layer.geometry, 0.0f) {
     const Convolution& g = layer_.geometry;
     if (layer_.bias == nullptr) noBias_.resize(g.groups);
     bias_ = layer_.bias == nullptr ? noBias_.data() : layer_.bias;
@@ -79,7 +89,54 @@ class F32DepthwiseKernel final : public DepthwiseKernel<float, F32Depthwise> {
     setInside();
   }
 
+  // Where not all threads could get as many lines, these are divided into blocks of channels.
+  Result<size_t> reshape(threads::ThreadPool* pool) override {
+    const size_t threads = threads::threadsOf(pool);
+    const size_t most = std::max<size_t>(1, layer_.geometry.groups / kLeastChannels);
+    blocks_ = 1;
+    if (windows_.lines() < kManyLines * threads)
+      blocks_ = std::min(most, threads / std::gcd(windows_.lines(), threads));
+    return 0;
+  }
+
+  Status setup(std::span<void* const> addresses, void*) override {
+    source_ = static_cast<const float*>(addresses[layer_.source]);
+    destination_ = static_cast<float*>(addresses[layer_.destination]);
+    return {};
+  }
+
+  Status run(threads::ThreadPool* pool) override {
+    const Convolution& g = layer_.geometry;
+    const size_t lines = windows_.lines();
+    const size_t lineSize = g.outputWidth * g.groups;
+    // A tap of an output takes as long as copying a byte.
+    const size_t work = lineSize * g.kernelHeight * g.kernelWidth / blocks_;
+    threads::forRanges(pool, lines * blocks_, threads::grainOf(work),
+                       [&](uint64_t begin, uint64_t end) {
+                         for (uint64_t i = begin; i < end; ++i) {
+                           const uint64_t line = i / blocks_;
+                           compute(line, channelsOf(i % blocks_), destination_ + line * lineSize);
+                         }
+                       });
+    return {};
+  }
+
  private:
+  // Blocks have at least so many channels, which fill several vectors.
+  static constexpr size_t kLeastChannels = 64;
+  // Of so many lines for each thread, one more or less does not count.
+  static constexpr size_t kManyLines = 8;
+
+  // Blocks begin at whole cache lines of channels.
+  Channels channelsOf(size_t block) const {
+    constexpr size_t kUnit = 16;
+    const size_t channels = layer_.geometry.groups;
+    const auto begin = [&](size_t number) {
+      return number == blocks_ ? channels : number * channels / blocks_ / kUnit * kUnit;
+    };
+    return {begin(block), begin(block + 1)};
+  }
+
   // Finds the outputs of a line whose windows are within the columns of the image.
   void setInside() {
     const Convolution& g = layer_.geometry;
@@ -98,49 +155,56 @@ class F32DepthwiseKernel final : public DepthwiseKernel<float, F32Depthwise> {
 
   // The outputs of a dilated convolution that lie `dilation` columns apart are those of one without
   // dilation on such columns.
-  void computeInside(const DwconvWindows<float>::Rows& rows, float* output) const {
+  void computeInside(const DwconvWindows<float>::Rows& rows, Channels range, float* output) const {
     const Convolution& g = layer_.geometry;
     const size_t dilation = g.dilationWidth;
     for (size_t begin = insideBegin_; begin < insideBegin_ + dilation; ++begin) {
       const size_t first = begin * g.strideWidth - g.left;
       std::array<const float*, kMostDepthwiseKernel> starts{};
       for (size_t y = 0; y < g.kernelHeight; ++y)
-        starts[y] = (rows[y] != nullptr ? rows[y] : zeros_.data()) + first * g.groups;
+        starts[y] = (rows[y] != nullptr ? rows[y] : zeros_.data()) + first * g.groups + range.begin;
       multiplyF32DwconvLine({.kernel = g.kernelWidth,
                              .stride = g.strideWidth,
-                             .channels = g.groups,
+                             .channels = range.end - range.begin,
                              .step = dilation * g.groups,
-                             .weights = layer_.weights,
-                             .bias = bias_,
+                             .weightStep = g.groups,
+                             .weights = layer_.weights + range.begin,
+                             .bias = bias_ + range.begin,
                              .lowest = layer_.lowest,
                              .highest = layer_.highest,
                              .rows = starts.data(),
                              .outputs = (insideEnd_ - begin + dilation - 1) / dilation,
-                             .output = output + begin * g.groups});
+                             .output = output + begin * g.groups + range.begin});
     }
   }
 
-  void compute(size_t line, float* output) const override {
+  // Computes channels of a line of the output.
+  void compute(size_t line, Channels range, float* output) const {
     const size_t channels = layer_.geometry.groups;
     if (insideEnd_ > insideBegin_) {
       const auto rows = windows_.rowsOf(source_, line);
       const auto one = [&](const float* const* columns, size_t x) {
-        multiplyOne_(layer_, bias_, columns, output + x * channels, 1);
+        multiplyOne_(layer_, bias_, columns, range, output + x * channels, 1);
       };
       windows_.forOutputs(rows, 0, insideBegin_, one);
-      computeInside(rows, output);
+      computeInside(rows, range, output);
       return windows_.forOutputs(rows, insideEnd_, layer_.geometry.outputWidth, one);
     }
     windows_.forLine(
         source_, line,
         [&](const float* const* columns, size_t x) {
-          multiplyOne_(layer_, bias_, columns, output + x * channels, 1);
+          multiplyOne_(layer_, bias_, columns, range, output + x * channels, 1);
         },
         [&](const float* const* columns, size_t x, size_t step) {
-          multiplyTile_(layer_, bias_, columns, output + x * channels, step);
+          multiplyTile_(layer_, bias_, columns, range, output + x * channels, step);
         });
   }
 
+  const F32Depthwise layer_;
+  const DwconvWindows<float> windows_;
+  size_t blocks_ = 1;  // of channels
+  const float* source_ = nullptr;
+  float* destination_ = nullptr;
   std::vector<float> noBias_;
   const float* bias_ = nullptr;
   Multiply multiplyOne_ = nullptr;

@@ -129,6 +129,21 @@ TEST_F(FloatDepthwiseTest, ManyLines) {
   compare(Sample(g, 96, true, true, 3), 3);
 }
 
+// Of few lines each thread gets as many channels of one.
+TEST_F(FloatDepthwiseTest, LinesDividedByChannels) {
+  unsigned seed = 0;
+  for (const uint32_t kernel : {3u, 5u})
+    for (const uint32_t lines : {1u, 4u, 7u})
+      for (const size_t channels : {191u, 192u, 330u}) {
+        Convolution g = windowOf(kernel);
+        g.inputHeight = lines;
+        g.inputWidth = 9;
+        g.top = g.bottom = g.left = g.right = kernel / 2;
+        ++seed;
+        compare(Sample(g, channels, true, true, seed), seed);
+      }
+}
+
 // Of any height and width, and of any place: with few outputs in a line, and with many.
 TEST_F(FloatDepthwiseTest, OtherWindows) {
   std::mt19937 random(2);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "drivers/cpu/lowering/channel_planes.h"
 #include "drivers/cpu/microkernels/x86/f32_narrow_line.h"
 #include "threads/parallel_tasks.h"
 
@@ -24,9 +25,7 @@ constexpr size_t roundedUp(size_t outputs) {
   return (outputs + kF32NarrowOutputs - 1) / kF32NarrowOutputs * kF32NarrowOutputs;
 }
 
-// How the input of lines of outputs is rearranged: each row becomes a plane for each channel and
-// phase. A phase has the columns that are a stride apart, so that what neighbouring outputs read
-// at one place of their windows lies side by side.
+// The rearranged input (see ChannelPlanes) of lines of outputs.
 struct Planes {
   size_t channels, rows;  // rows: under one line of outputs
   size_t phases;
@@ -67,8 +66,13 @@ class F32NarrowKernel final : public Kernel {
     const size_t chunks = (g.outputWidth + most - 1) / most;
     outputsPerTask_ = roundedUp((g.outputWidth + chunks - 1) / chunks);
     chunks_ = (g.outputWidth + outputsPerTask_ - 1) / outputsPerTask_;
-    planeSize_ = outputsPerTask_ + planes_.reach;
-    rowSize_ = planes_.phases * planes_.channels * planeSize_;
+    arranged_ = {.height = g.inputHeight,
+                 .width = g.inputWidth,
+                 .channels = planes_.channels,
+                 .stride = g.strideWidth,
+                 .phases = planes_.phases,
+                 .planeSize = outputsPerTask_ + planes_.reach};
+    rowSize_ = arranged_.rowSize();
     findPlaces();
   }
 
@@ -136,7 +140,7 @@ class F32NarrowKernel final : public Kernel {
       const size_t column = x * g.dilationWidth;
       places_.push_back(
           {y * g.dilationHeight,
-           column % g.strideWidth * planes_.channels * planeSize_ + column / g.strideWidth,
+           column % g.strideWidth * planes_.channels * arranged_.planeSize + column / g.strideWidth,
            layer_.weights + (y * g.kernelWidth + x) * planes_.channels});
     }
   }
@@ -165,14 +169,17 @@ class F32NarrowKernel final : public Kernel {
         const size_t row = (y - begin) * g.strideHeight + place.row;
         if (!isArranged[row]) {
           isArranged[row] = 1;
-          arrange(image, begin * g.strideHeight + row, first, count, rows + row * rowSize_);
+          arranged_.arrange(source_ + image * g.inputHeight * g.inputWidth * planes_.channels,
+                            static_cast<int64_t>(begin * g.strideHeight + row) - g.top,
+                            static_cast<int64_t>(first * g.strideWidth) - g.left,
+                            count + planes_.reach, rows + row * rowSize_);
         }
         window[i] = {rows + row * rowSize_ + place.plane, place.weights};
       }
       multiplyF32NarrowLine({.taps = places_.size(),
                              .channels = planes_.channels,
                              .window = window,
-                             .channelStep = planeSize_,
+                             .channelStep = arranged_.planeSize,
                              .columns = columns,
                              .columnStep = places_.size() * planes_.channels,
                              .bias = layer_.bias == nullptr ? noBias_.data() : layer_.bias,
@@ -193,55 +200,6 @@ class F32NarrowKernel final : public Kernel {
     }
   }
 
-  // Writes the planes of a row, counted from the first one of the padding, for `count` outputs from
-  // `first` on. What lies outside the image is zero.
-  void arrange(size_t image, size_t row, size_t first, size_t count, float* to) const {
-    const Convolution& g = layer_.geometry;
-    const auto y = static_cast<int64_t>(row) - g.top;
-    if (y < 0 || y >= static_cast<int64_t>(g.inputHeight)) {
-      std::fill_n(to, rowSize_, 0.0f);
-      return;
-    }
-    const size_t channels = planes_.channels;
-    const float* const line =
-        source_ + (image * g.inputHeight + static_cast<size_t>(y)) * g.inputWidth * channels;
-    const auto numbers = static_cast<int64_t>(count + planes_.reach);
-    const auto stride = static_cast<int64_t>(g.strideWidth);
-    const auto width = static_cast<int64_t>(g.inputWidth);
-    for (size_t phase = 0; phase < planes_.phases; ++phase, to += channels * planeSize_) {
-      const int64_t start =
-          static_cast<int64_t>(first) * stride + static_cast<int64_t>(phase) - g.left;
-      const int64_t begin = std::clamp<int64_t>((stride - 1 - start) / stride, 0, numbers);
-      const int64_t end =
-          start >= width ? begin : std::clamp((width - 1 - start) / stride + 1, begin, numbers);
-      for (size_t c = 0; c < channels; ++c) {
-        float* const plane = to + c * planeSize_;
-        std::fill(plane, plane + begin, 0.0f);
-        std::fill(plane + end, plane + planeSize_, 0.0f);
-      }
-      if (begin < end)
-        split(line + (start + begin * stride) * static_cast<int64_t>(channels),
-              static_cast<size_t>(end - begin), to + begin);
-    }
-  }
-
-  // Copies the channels of `count` pixels that are a stride apart to one plane each.
-  void split(const float* from, size_t count, float* to) const {
-    // So many pixels stay in the first-level cache.
-    constexpr size_t kTogether = 64;
-    const size_t channels = planes_.channels;
-    const size_t step = layer_.geometry.strideWidth * channels;
-    if (step == 1) {
-      std::copy_n(from, count, to);
-      return;
-    }
-    for (size_t first = 0; first < count; first += kTogether) {
-      const size_t last = std::min(count, first + kTogether);
-      for (size_t c = 0; c < channels; ++c)
-        for (size_t i = first; i < last; ++i) to[c * planeSize_ + i] = from[i * step + c];
-    }
-  }
-
   const F32NarrowConvolution layer_;
   const Planes planes_;
   std::vector<float> noBias_;
@@ -249,7 +207,8 @@ class F32NarrowKernel final : public Kernel {
   size_t outputsPerTask_ = 0;  // of a line; a multiple of kF32NarrowOutputs
   size_t chunks_ = 1;          // of a line
   size_t blocks_ = 1;          // of the lines of an image
-  size_t planeSize_ = 0, rowSize_ = 0;
+  ChannelPlanes arranged_;
+  size_t rowSize_ = 0;
   size_t rowsPerTask_ = 0;
   size_t numbersPerThread_ = 0;
   std::vector<uint8_t> isArranged_;   // by thread and row

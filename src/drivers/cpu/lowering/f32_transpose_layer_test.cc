@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our float32 transposed convolution gives the very bytes of XNNPACK's, but for few output
+// Our float32 transposed convolutions give the very bytes of XNNPACK's, but for few output
 // channels, of which XNNPACK adds in another order.
 #include "drivers/cpu/lowering/f32_transpose_layer.h"
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "drivers/cpu/kernels/xnn_kernel.h"
+#include "drivers/cpu/lowering/f32_narrow_transpose.h"
 #include "drivers/cpu/microkernels/x86/f32_gemm.h"
 #include "drivers/cpu/testing/random_transposed.h"
 #include "drivers/cpu/testing/reference_comparison.h"
@@ -120,6 +121,18 @@ struct Sample {
     return runGuarded(makeF32TransposeKernel(whole).get(), input, outputCount(), pool);
   }
 
+  std::vector<float> onNarrow(threads::ThreadPool* pool) const {
+    F32NarrowTranspose narrow;
+    narrow.geometry = g;
+    narrow.weights = filter.data();
+    narrow.bias = biasData();
+    narrow.lowest = layer.lowest;
+    narrow.highest = layer.highest;
+    narrow.source = layer.source;
+    narrow.destination = layer.destination;
+    return runGuarded(makeF32NarrowTransposeKernel(narrow).get(), input, outputCount(), pool);
+  }
+
   F32TransposeLayer layer;
   const ops::TransposeConv2dParameters& g = layer.geometry;
   std::vector<float> input, filter, bias;
@@ -144,6 +157,16 @@ class FloatTransposeLayerTest : public XnnpackComparisonTest {
           << seed << ", " << pool->threadCount() << " threads";
   }
 
+  void compareNarrow(const ops::TransposeConv2dParameters& g, unsigned seed) {
+    ASSERT_TRUE(hasF32NarrowTranspose(g)) << seed;
+    const Sample sample(g, seed);
+    const std::vector<float> expected = sample.inOrder();
+    ASSERT_EQ(sample.onNarrow(nullptr), expected) << seed;
+    for (const auto& pool : pools_)
+      ASSERT_EQ(sample.onNarrow(pool.get()), expected)
+          << seed << ", " << pool->threadCount() << " threads";
+  }
+
   std::vector<std::unique_ptr<threads::ThreadPool>> pools_;
 };
 
@@ -165,6 +188,49 @@ TEST_F(FloatTransposeLayerTest, LargeLayers) {
     findOutput(&g, 0, 0);
     compare(g, width);
   }
+}
+
+TEST_F(FloatTransposeLayerTest, NarrowLayers) {
+  unsigned compared = 0;
+  forRandomTransposed(300, [&](ops::TransposeConv2dParameters g, unsigned seed) {
+    g.input.width += 16 + seed % 60;
+    g.output.channels = 1 + seed % 4;
+    findOutput(&g, g.adjustmentHeight, g.adjustmentWidth);
+    if (!hasF32NarrowTranspose(g)) return;
+    compareNarrow(g, seed);
+    ++compared;
+  });
+  EXPECT_GT(compared, 100u);
+}
+
+// Lines of several tasks, and images of several.
+TEST_F(FloatTransposeLayerTest, LargeNarrowLayers) {
+  for (const uint32_t channels : {1u, 3u}) {
+    ops::TransposeConv2dParameters g;
+    g.window.filterHeight = g.window.filterWidth = 4;
+    g.window.strideHeight = g.window.strideWidth = 2;
+    g.window.padding = {1, 1, 1, 1};
+    g.input = {2, 40, 1100, 21};
+    g.output.channels = channels;
+    findOutput(&g, 0, 0);
+    compareNarrow(g, channels);
+  }
+}
+
+TEST_F(FloatTransposeLayerTest, WideOrShortLayersAreNotNarrow) {
+  ops::TransposeConv2dParameters g;
+  g.window.filterHeight = g.window.filterWidth = 2;
+  g.window.strideHeight = g.window.strideWidth = 2;
+  g.input = {1, 8, 64, 16};
+  g.output.channels = 1;
+  findOutput(&g, 0, 0);
+  EXPECT_TRUE(hasF32NarrowTranspose(g));
+  g.output.channels = 16;
+  EXPECT_FALSE(hasF32NarrowTranspose(g));
+  g.output.channels = 1;
+  g.input.width = 4;
+  findOutput(&g, 0, 0);
+  EXPECT_FALSE(hasF32NarrowTranspose(g));
 }
 
 }  // namespace

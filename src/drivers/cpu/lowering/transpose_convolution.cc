@@ -8,6 +8,7 @@
 #include "drivers/cpu/kernels/xnn_kernel.h"
 #include "drivers/cpu/kernels/xnn_setup.h"
 #include "drivers/cpu/lowering/declined.h"
+#include "drivers/cpu/lowering/f32_narrow_transpose.h"
 #include "drivers/cpu/lowering/f32_transpose_layer.h"
 #include "drivers/cpu/lowering/hybrid_transpose.h"
 #include "drivers/cpu/lowering/layer_scales.h"
@@ -133,6 +134,8 @@ Result<bool> lowerTransposeConv2d(PlanBuilder* builder) {
   HEARTH_ASSIGN(const bool isOwn, addTransposeLayer(builder, c.parameters));
   if (isOwn) return true;
   if (!isForXnnpack) return builder->decline("it has fewer outputs than its stride");
+  HEARTH_ASSIGN(const bool isNarrow, addF32NarrowTranspose(builder, c.parameters));
+  if (isNarrow) return true;
   HEARTH_ASSIGN(const bool isOwnFloat, addF32TransposeLayer(builder, c.parameters));
   if (isOwnFloat) return true;
   if (c.type == OperandType::kTensorQuant8AsymmSigned) {

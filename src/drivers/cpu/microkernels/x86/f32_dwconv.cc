@@ -27,7 +27,7 @@ HEARTH_FMA void multiply256(const F32DwconvLine& line, size_t c) {
   for (size_t x = 0; x < kKernel; ++x)
 #pragma GCC unroll 5
     for (size_t y = 0; y < kKernel; ++y)
-      weights[x][y] = _mm256_loadu_ps(line.weights + (y * kKernel + x) * line.channels + c);
+      weights[x][y] = _mm256_loadu_ps(line.weights + (y * kKernel + x) * line.weightStep + c);
   const __m256 bias = _mm256_loadu_ps(line.bias + c);
   const __m256 lowest = _mm256_set1_ps(line.lowest);
   const __m256 highest = _mm256_set1_ps(line.highest);
@@ -63,7 +63,7 @@ HEARTH_512 void multiply512(const F32DwconvLine& line, size_t c) {
   for (size_t x = 0; x < kKernel; ++x)
 #pragma GCC unroll 5
     for (size_t y = 0; y < kKernel; ++y)
-      weights[x][y] = _mm512_loadu_ps(line.weights + (y * kKernel + x) * line.channels + c);
+      weights[x][y] = _mm512_loadu_ps(line.weights + (y * kKernel + x) * line.weightStep + c);
   const __m512 bias = _mm512_loadu_ps(line.bias + c);
   const __m512 lowest = _mm512_set1_ps(line.lowest);
   const __m512 highest = _mm512_set1_ps(line.highest);

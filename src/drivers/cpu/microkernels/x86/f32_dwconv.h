@@ -10,12 +10,13 @@ namespace hearth::cpu {
 // Part of a line of outputs whose windows lie within the columns of the image. Each channel of the
 // input makes one of the output.
 struct F32DwconvLine {
-  size_t kernel = 3;  // rows and columns of the window: 3 or 5
-  size_t stride = 1;  // 1 or 2
-  size_t channels = 0;
+  size_t kernel = 3;    // rows and columns of the window: 3 or 5
+  size_t stride = 1;    // 1 or 2
+  size_t channels = 0;  // to compute
   // Numbers from one column of the input, and from one output, to the next that counts: as many as
-  // there are channels, or a multiple for each of the lines of which a dilated one is made.
+  // the image has channels, or a multiple for each of the lines of which a dilated one is made.
   size_t step = 0;
+  size_t weightStep = 0;           // numbers from the weights of one place to those of the next
   const float* weights = nullptr;  // [kernel][kernel][channels]
   const float* bias = nullptr;     // [channels]
   float lowest = 0, highest = 0;

@@ -10,6 +10,19 @@
 #endif
 
 namespace hearth::cpu {
+namespace {
+
+// Copies channels [firstChannel, channels) of pixels [firstPixel, count).
+void splitOneByOne(const float* pixels, size_t step, size_t firstPixel, size_t count,
+                   size_t firstChannel, size_t channels, float* planes, size_t planeSize) {
+  for (size_t c = firstChannel; c < channels; ++c)
+    for (size_t i = firstPixel; i < count; ++i) planes[c * planeSize + i] = pixels[i * step + c];
+}
+
+// So many pixels stay in the first-level cache.
+constexpr size_t kSplitTogether = 64;
+
+}  // namespace
 
 #if defined(__x86_64__)
 
@@ -132,6 +145,36 @@ void multiplyLine(const F32NarrowLine& line) {
     multiplyLine<kIs512, kColumns + 1>(line);
 }
 
+// Copies 8 channels of 8 pixels to their planes.
+HEARTH_FMA void split256(const float* pixels, size_t step, float* planes, size_t planeSize) {
+  __m256 pairs[8];
+#pragma GCC unroll 4
+  for (size_t i = 0; i < 4; ++i) {
+    const __m256 even = _mm256_loadu_ps(pixels + 2 * i * step);
+    const __m256 odd = _mm256_loadu_ps(pixels + (2 * i + 1) * step);
+    pairs[2 * i] = _mm256_unpacklo_ps(even, odd);
+    pairs[2 * i + 1] = _mm256_unpackhi_ps(even, odd);
+  }
+  // By half of the pixels, channels 0 to 3, and 4 to 7 in the upper half of each vector.
+  __m256 fours[2][4];
+#pragma GCC unroll 2
+  for (size_t half = 0; half < 2; ++half)
+#pragma GCC unroll 2
+    for (size_t i = 0; i < 2; ++i) {
+      const __m256 first = pairs[4 * half + i];
+      const __m256 second = pairs[4 * half + 2 + i];
+      fours[half][2 * i] = _mm256_shuffle_ps(first, second, 0x44);
+      fours[half][2 * i + 1] = _mm256_shuffle_ps(first, second, 0xee);
+    }
+#pragma GCC unroll 4
+  for (size_t c = 0; c < 4; ++c) {
+    _mm256_storeu_ps(planes + c * planeSize,
+                     _mm256_permute2f128_ps(fours[0][c], fours[1][c], 0x20));
+    _mm256_storeu_ps(planes + (c + 4) * planeSize,
+                     _mm256_permute2f128_ps(fours[0][c], fours[1][c], 0x31));
+  }
+}
+
 }  // namespace
 
 size_t f32NarrowLanes() {
@@ -143,6 +186,20 @@ void multiplyF32NarrowLine(const F32NarrowLine& line) {
   has512() ? multiplyLine<true>(line) : multiplyLine<false>(line);
 }
 
+void splitF32Channels(const float* pixels, size_t step, size_t count, size_t channels,
+                      float* planes, size_t planeSize) {
+  const size_t wide = f32NarrowLanes() == 0 ? 0 : channels / 8 * 8;
+  for (size_t first = 0; first < count; first += kSplitTogether) {
+    const size_t last = std::min(count, first + kSplitTogether);
+    const size_t whole = first + (last - first) / 8 * 8;
+    for (size_t c = 0; c < wide; c += 8)
+      for (size_t i = first; i < whole; i += 8)
+        split256(pixels + i * step + c, step, planes + c * planeSize + i, planeSize);
+    splitOneByOne(pixels, step, whole, last, 0, wide, planes, planeSize);
+    splitOneByOne(pixels, step, first, last, wide, channels, planes, planeSize);
+  }
+}
+
 #else
 
 size_t f32NarrowLanes() {
@@ -150,6 +207,13 @@ size_t f32NarrowLanes() {
 }
 
 void multiplyF32NarrowLine(const F32NarrowLine&) {}
+
+void splitF32Channels(const float* pixels, size_t step, size_t count, size_t channels,
+                      float* planes, size_t planeSize) {
+  for (size_t first = 0; first < count; first += kSplitTogether)
+    splitOneByOne(pixels, step, first, std::min(count, first + kSplitTogether), 0, channels, planes,
+                  planeSize);
+}
 
 #endif
 

@@ -40,4 +40,9 @@ size_t f32NarrowLanes();
 // kF32NarrowOutputs.
 void multiplyF32NarrowLine(const F32NarrowLine& line);
 
+// Copies the channels of `count` pixels, which are `step` numbers apart, to one plane each:
+// planes[channel][pixel]. Planes are `planeSize` numbers apart.
+void splitF32Channels(const float* pixels, size_t step, size_t count, size_t channels,
+                      float* planes, size_t planeSize);
+
 }  // namespace hearth::cpu
