@@ -34,18 +34,25 @@ Status checkPadding(int32_t padding) {
   return fail(ErrorCode::kBadData, "Its padding {} is unknown.", padding);
 }
 
-// A side of the output of a transposed convolution.
-Result<int32_t> transposedSide(uint32_t input, uint32_t filter, int32_t stride, int32_t padding) {
+// A side of a transposed convolution.
+struct TransposedSide {
+  uint32_t output = 0;
+  int32_t before = 0, behind = 0;  // padding
+};
+
+Result<TransposedSide> transposedSide(uint32_t input, uint32_t filter, int32_t stride,
+                                      int32_t padding) {
   if (input == 0 || filter == 0 || stride <= 0)
     return fail(ErrorCode::kUnsupported,
                 "Its input of {}, its filter of {} and its stride of {} give no size.", input,
                 filter, stride);
   const int64_t covered = (int64_t{input} - 1) * stride + filter;
   const int64_t most = int64_t{filter} - (int64_t{input} - 1) % stride - 1;
-  const int64_t side = covered - (padding == kPaddingSame ? std::max<int64_t>(most, 0) : 0);
-  if (side > std::numeric_limits<int32_t>::max())
-    return fail(ErrorCode::kBadData, "It gives a side of {}.", side);
-  return static_cast<int32_t>(side);
+  const int64_t cut = padding == kPaddingSame ? std::max<int64_t>(most, 0) : 0;
+  if (covered - cut > std::numeric_limits<int32_t>::max())
+    return fail(ErrorCode::kBadData, "It gives a side of {}.", covered - cut);
+  return TransposedSide{static_cast<uint32_t>(covered - cut), static_cast<int32_t>(cut / 2),
+                        static_cast<int32_t>(cut - cut / 2)};
 }
 
 Status translateTransposeConvBias(OperatorView& view, OperationType type) {
@@ -59,21 +66,21 @@ Status translateTransposeConvBias(OperatorView& view, OperationType type) {
   }
   const graph::Dimensions input = view.operand(arguments[0]).dimensions;
   const graph::Dimensions filter = view.operand(arguments[1]).dimensions;
-  if (input.size() != 4 || filter.size() != 4 || input[0] == 0 || filter[0] == 0)
+  if (input.size() != 4 || filter.size() != 4)
     return fail(ErrorCode::kUnsupported, "Its input is {} and its filter {}.",
                 graph::describeDimensions(input), graph::describeDimensions(filter));
-  HEARTH_ASSIGN(const int32_t height, transposedSide(input[1], filter[1], strideHeight, padding));
-  HEARTH_ASSIGN(const int32_t width, transposedSide(input[2], filter[2], strideWidth, padding));
-  const std::array shape = {static_cast<int32_t>(input[0]), height, width,
-                            static_cast<int32_t>(filter[0])};
-  HEARTH_ASSIGN(const uint32_t shapeOperand, view.builder().intTensor(shape));
-  arguments.push_back(shapeOperand);
-  HEARTH_TRY(appendScalars(view, {padding, strideWidth, strideHeight, kFuseNone}, &arguments));
+  HEARTH_ASSIGN(const TransposedSide height,
+                transposedSide(input[1], filter[1], strideHeight, padding));
+  HEARTH_ASSIGN(const TransposedSide width,
+                transposedSide(input[2], filter[2], strideWidth, padding));
+  // With explicit padding the operation names no shape of its output, so the batch may be unknown.
+  HEARTH_TRY(appendScalars(view,
+                           {width.before, width.behind, height.before, height.behind, strideWidth,
+                            strideHeight, kFuseNone},
+                           &arguments));
   HEARTH_ASSIGN(const uint32_t layout, view.scalar(false));
   arguments.push_back(layout);
-  HEARTH_ASSIGN(const uint32_t output, outputOfShape(view, 0,
-                                                     {input[0], static_cast<uint32_t>(height),
-                                                      static_cast<uint32_t>(width), filter[0]}));
+  HEARTH_ASSIGN(const uint32_t output, outputOfShape(view, 0, {input[0], height.output, width.output, filter[0]}));
   return view.emit(type, std::move(arguments), {output});
 }
 

@@ -33,11 +33,18 @@ FloatModel transposed(const std::vector<int32_t>& options) {
 TEST(MediapipeTranslators, TransposedConvolution) {
   const ImportedGraph same = import(transposed({1, 2, 2}));
   EXPECT_THAT(linesOf(*same.model),
-              ElementsAre("TRANSPOSE_CONV_2D t0 t2 t3 {1,5,8,5} 1 2 2 0 false -> t1"));
+              ElementsAre("TRANSPOSE_CONV_2D t0 t2 t3 0 1 1 1 2 2 0 false -> t1"));
   EXPECT_EQ(same.outputs[0].dimensions, (Dimensions{1, 5, 8, 5}));
   // Without padding, and with bytes of newer structures behind the known ones.
   const ImportedGraph valid = import(transposed({2, 2, 2, 0, 0}));
   EXPECT_EQ(valid.outputs[0].dimensions, (Dimensions{1, 7, 9, 5}));
+}
+
+TEST(MediapipeTranslators, TransposedConvolutionOfAnyBatch) {
+  FloatModel model = transposed({1, 2, 2});
+  model.tensor(0).shape_signature = {-1, 3, 4, 2};
+  const ImportedGraph any = import(model);
+  EXPECT_EQ(any.outputs[0].dimensions, (Dimensions{0, 5, 8, 5}));
 }
 
 TEST(MediapipeTranslators, WrongTransposedConvolutions) {
