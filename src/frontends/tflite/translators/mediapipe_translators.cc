@@ -80,7 +80,8 @@ Status translateTransposeConvBias(OperatorView& view, OperationType type) {
                            &arguments));
   HEARTH_ASSIGN(const uint32_t layout, view.scalar(false));
   arguments.push_back(layout);
-  HEARTH_ASSIGN(const uint32_t output, outputOfShape(view, 0, {input[0], height.output, width.output, filter[0]}));
+  HEARTH_ASSIGN(const uint32_t output,
+                outputOfShape(view, 0, {input[0], height.output, width.output, filter[0]}));
   return view.emit(type, std::move(arguments), {output});
 }
 
