@@ -18,7 +18,8 @@ constexpr std::string_view kTokenizerTableKind = "hearth tokenizer 2";
 cache::StoreResult<std::shared_ptr<const cache::TableStore>> openTables(
     const CompileOptions& options) {
   HEARTH_ASSIGN(const cache::StoreOptions store, weightStoreOptions(options));
-  HEARTH_ASSIGN(const cache::TableStoreOptions tables, cache::TableStoreOptions::of(store));
+  HEARTH_ASSIGN(const cache::TableStoreOptions tables,
+                cache::TableStoreOptions::of(store, cache::TableKind::kTokenizer));
   return cache::TableStore::open(tables);
 }
 

@@ -128,7 +128,7 @@ Outcome<OpenBundle> openBundle(const std::string& path) {
   return OpenBundle{std::move(*file), std::move(*info)};
 }
 
-// Those of tokenizers; none where there is no store yet.
+// Those of tokenizers and delegates; none where there is no store yet.
 std::vector<cache::TableStore::Entry> tablesIn(const std::string& path) {
   const auto store = cache::TableStore::open({.path = path, .mode = cache::StoreMode::kReadOnly});
   return store ? (*store)->entries() : std::vector<cache::TableStore::Entry>();
@@ -212,8 +212,8 @@ Outcome<void> stat(const CacheOptions& options) {
   table.add({"saved by sharing", bytesText(sums.sharedBytes)});
   table.add({"being written",
              base::formatText("{} ({})", sums.temporaries, bytesText(sums.temporaryBytes))});
-  table.add(
-      {"tables of tokenizers", base::formatText("{} ({})", tables.size(), bytesText(tableBytes))});
+  table.add({"tables of tokenizers and delegates",
+             base::formatText("{} ({})", tables.size(), bytesText(tableBytes))});
   table.add({"facts of drivers", sums.factsCorrupt ? "corrupt"
                                                    : base::formatText("{} ({})", sums.facts,
                                                                       bytesText(sums.factBytes))});

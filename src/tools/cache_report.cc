@@ -105,9 +105,10 @@ Json plansJson(const std::vector<ListedPlan>& plans) {
 
 std::string tablesText(const std::vector<cache::TableStore::Entry>& tables, int64_t now) {
   if (tables.empty()) return "";
-  TextTable shown({"table of a tokenizer", "size", "used"}, "lrr");
+  TextTable shown({"table", "of a", "size", "used"}, "llrr");
   for (const cache::TableStore::Entry& entry : tables)
-    shown.add({entry.key.hex().substr(0, kShownDigits), bytesText(entry.bytes),
+    shown.add({entry.key.hex().substr(0, kShownDigits),
+               entry.kind ? std::string(tableKindName(*entry.kind)) : "", bytesText(entry.bytes),
                agoText(entry.lastUsed, now)});
   return "\n" + shown.toString();
 }
@@ -116,6 +117,7 @@ Json tablesJson(const std::vector<cache::TableStore::Entry>& tables) {
   Json list = Json::array();
   for (const cache::TableStore::Entry& entry : tables)
     list.push_back({{"key", entry.key.hex()},
+                    {"kind", entry.kind ? Json(tableKindName(*entry.kind)) : Json(nullptr)},
                     {"bytes", entry.bytes},
                     {"last_used", timeJson(entry.lastUsed)}});
   return list;

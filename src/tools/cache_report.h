@@ -34,7 +34,7 @@ ListedPlan listedPlan(const cache::BundleInfo& bundle);
 std::string plansText(const std::vector<ListedPlan>& plans, bool isAll, int64_t now);
 nlohmann::ordered_json plansJson(const std::vector<ListedPlan>& plans);
 
-// A table of those of tokenizers; empty if there are none.
+// A table of the small tables in a store; empty if there are none.
 std::string tablesText(const std::vector<cache::TableStore::Entry>& tables, int64_t now);
 nlohmann::ordered_json tablesJson(const std::vector<cache::TableStore::Entry>& tables);
 

@@ -108,8 +108,8 @@ class LanguageModelTest(DataTest):
         self.assertEqual(first, again)
         self.assertEqual([path.read_bytes() for path in table.parent.iterdir()], [whole])
         [listed] = self.json("cache", "ls", env=environment)["tables"]
-        self.assertEqual((listed["key"], listed["bytes"]), (table.stem, len(whole)))
-        self.assertIn(table.stem[:12], self.succeed("cache", "ls", env=environment))
+        self.assertEqual((listed["key"], listed["kind"], listed["bytes"]), (table.stem, "tokenizer", len(whole)))
+        self.assertRegex(self.succeed("cache", "ls", env=environment), f"{table.stem[:12]} +tokenizer ")
         summed = self.json("cache", "stat", env=environment)
         self.assertEqual((summed["tables"], summed["table_bytes"]), (1, len(whole)))
         shown = self.json("inspect", self.model, env=environment)["language_model"]

@@ -2,6 +2,9 @@
 #include "cache/table/table_store.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -17,10 +20,16 @@ namespace hearth::cache {
 namespace {
 
 constexpr char kTables[] = "tables";
-constexpr std::string_view kTableSuffix = ".table";
 
-std::string tableName(std::string_view key) {
-  return std::string(key) + std::string(kTableSuffix);
+constexpr std::array<std::optional<TableKind>, 3> kKinds = {TableKind::kTokenizer,
+                                                            TableKind::kDelegate, std::nullopt};
+
+std::string suffixOf(std::optional<TableKind> kind) {
+  return "." + std::string(kind ? tableKindName(*kind) : "table");
+}
+
+std::string tableName(const TableKey& key, std::optional<TableKind> kind) {
+  return key.hex() + suffixOf(kind);
 }
 
 StoreResult<TableStore::Table> mapTable(const ObjectFile& file, const TableKey& key,
@@ -34,14 +43,18 @@ StoreResult<TableStore::Table> mapTable(const ObjectFile& file, const TableKey& 
 
 }  // namespace
 
-StoreResult<TableStoreOptions> TableStoreOptions::of(const StoreOptions& options) {
+std::string_view tableKindName(TableKind kind) {
+  return kind == TableKind::kTokenizer ? "tokenizer" : "delegate";
+}
+
+StoreResult<TableStoreOptions> TableStoreOptions::of(const StoreOptions& options, TableKind kind) {
   if (options.mode == StoreMode::kOff)
     return storeFail(StoreReason::kOff, "The weight store is switched off.");
   if (!options.bundle.empty())
     return storeFail(StoreReason::kOff, "A file with packed weights keeps no tables.");
   if (options.path.empty())
     return storeFail(StoreReason::kNoHome, "No folder is named for a store of the user's own.");
-  return TableStoreOptions{.path = options.path, .mode = options.mode};
+  return TableStoreOptions{.path = options.path, .mode = options.mode, .kind = kind};
 }
 
 StoreResult<std::shared_ptr<const TableStore>> TableStore::open(const TableStoreOptions& options) {
@@ -59,12 +72,19 @@ StoreResult<std::shared_ptr<const TableStore>> TableStore::open(const TableStore
 }
 
 StoreResult<TableStore::Table> TableStore::read(const TableKey& key) const {
-  HEARTH_ASSIGN(const ObjectFile file, openObject(tables_.get(), tableName(key.hex())));
+  auto table = readNamed(tableName(key, options_.kind), key);
+  if (table || !options_.kind || table.error().reason != StoreReason::kAbsent) return table;
+  return readNamed(tableName(key, std::nullopt), key);
+}
+
+StoreResult<TableStore::Table> TableStore::readNamed(const std::string& name,
+                                                     const TableKey& key) const {
+  HEARTH_ASSIGN(const ObjectFile file, openObject(tables_.get(), name));
   auto table = mapTable(file, key, identities_.get());
   if (!table) {
     base::logInfo("A stored table is not used. {}", table.error().message);
     if (isWritten() && table.error().reason == StoreReason::kCorrupt)
-      (void)removeFile(tables_.get(), tableName(key.hex()));
+      (void)removeFile(tables_.get(), name);
     return table;
   }
   if (isWritten()) noteUse(file.descriptor.get());
@@ -79,23 +99,26 @@ StoreStatus TableStore::write(const TableKey& key, std::span<const uint8_t> tabl
   HEARTH_ASSIGN(TempObject file, TempObject::create(folder_->temporary()));
   HEARTH_ASSIGN([[maybe_unused]] const SegmentInfo written,
                 writeSegmentFile(file.fd(), SegmentKey{key.bytes}, table, currentBootId()));
-  HEARTH_TRY(file.placeAt(tables_.get(), tableName(key.hex())));
+  HEARTH_TRY(file.placeAt(tables_.get(), tableName(key, options_.kind)));
   prune();
   return {};
 }
 
 void TableStore::remove(const TableKey& key) const {
-  if (isWritten()) (void)removeFile(tables_.get(), tableName(key.hex()));
+  if (!isWritten()) return;
+  for (const auto& kind : {options_.kind, std::optional<TableKind>()})
+    (void)removeFile(tables_.get(), tableName(key, kind));
 }
 
 std::vector<TableStore::Entry> TableStore::entries() const {
   std::vector<Entry> entries;
-  for (const std::string& name : namesIn(tables_.get(), kTableSuffix)) {
-    const auto key = TableKey::fromHex(name);
-    const auto file = openObject(tables_.get(), tableName(name));
-    if (key && file)
-      entries.push_back({*key, file->generation.size, lastUsed(file->descriptor.get())});
-  }
+  for (const auto& kind : kKinds)
+    for (const std::string& name : namesIn(tables_.get(), suffixOf(kind))) {
+      const auto key = TableKey::fromHex(name);
+      const auto file = openObject(tables_.get(), name + suffixOf(kind));
+      if (key && file)
+        entries.push_back({*key, kind, file->generation.size, lastUsed(file->descriptor.get())});
+    }
   std::ranges::sort(entries, std::ranges::greater(), &Entry::lastUsed);
   return entries;
 }
@@ -108,7 +131,7 @@ void TableStore::prune() const {
   for (; !left.empty(); left.pop_back()) {
     const Entry& entry = left.back();
     if (bytes <= options_.maxBytes && entry.lastUsed >= oldest) return;
-    if (removeFile(tables_.get(), tableName(entry.key.hex()))) bytes -= entry.bytes;
+    if (removeFile(tables_.get(), tableName(entry.key, entry.kind))) bytes -= entry.bytes;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -24,24 +25,34 @@ namespace hearth::cache {
 
 // Names a table. Whoever makes it takes the SHA-256 of all that the table is made of, the code that
 // makes it among them.
-using TableKey = StoreKey<struct TableKind>;
+using TableKey = StoreKey<struct TableTag>;
+
+// Who makes a table.
+enum class TableKind : uint8_t {
+  kTokenizer,  // of a language model
+  kDelegate,   // what a vendor's library takes of a model, and the files that it keeps
+};
+std::string_view tableKindName(TableKind kind);  // "tokenizer", "delegate"
 
 struct TableStoreOptions {
   std::string path;  // the weight store's folder, in which the tables have a folder of their own
   StoreMode mode = StoreMode::kReadWrite;
+  // Of the tables that are read and written. Without it, those that say none, as all did before
+  // 30 November 2026.
+  std::optional<TableKind> kind;
   uint64_t maxBytes = uint64_t{256} << 20;              // on disk
   std::chrono::seconds maxAge = std::chrono::days(30);  // since a table was last used
 
   // The folder and mode of a weight store. Error: kNoHome when that has no folder, kOff when it is
   // switched off or is a bundle.
-  static StoreResult<TableStoreOptions> of(const StoreOptions& options);
+  static StoreResult<TableStoreOptions> of(const StoreOptions& options, TableKind kind);
 };
 
 // What takes long to make of a small part of a model's file, as the table of its tokenizer, kept in
 // the folder `tables` of a weight store. Each table is a file in the format of a segment, named by
-// its key; it is written under another name and renamed, and mapped by all processes that use it.
-// Those that were not used for long, or that exceed the limit, are removed. No failure is fatal:
-// the caller makes the table. Thread-safe.
+// its key and its kind; it is written under another name and renamed, and mapped by all processes
+// that use it. Those that were not used for long, or that exceed the limit, are removed. No failure
+// is fatal: the caller makes the table. Thread-safe.
 class TableStore {
  public:
   // A table that is mapped for reading, at a multiple of the page size. Movable.
@@ -53,8 +64,8 @@ class TableStore {
 
   // Maps a table. Every byte is compared with its digest, unless that was done during this boot and
   // the file proves that it has not changed since. A file that is not what was written is removed.
-  // The mapping stays valid when the file is removed. Errors: kAbsent, kCorrupt, kForeign,
-  // kIoError.
+  // One that says no kind serves as well. The mapping stays valid when the file is removed. Errors:
+  // kAbsent, kCorrupt, kForeign, kIoError.
   StoreResult<Table> read(const TableKey& key) const;
 
   // Keeps a table that is not empty, in place of one with the same key, and then removes what
@@ -67,10 +78,11 @@ class TableStore {
 
   struct Entry {
     TableKey key;
+    std::optional<TableKind> kind;
     uint64_t bytes = 0;    // of its file
     int64_t lastUsed = 0;  // nanoseconds since 1970, exact to an hour
   };
-  // All tables, those used last first. Their bytes are not checked.
+  // All tables, of any kind, those used last first. Their bytes are not checked.
   std::vector<Entry> entries() const;
 
   // The digest of a file's content that rememberContent() was told, if the file proves that it has
@@ -86,6 +98,7 @@ class TableStore {
  private:
   explicit TableStore(TableStoreOptions options) : options_(std::move(options)) {}
   bool isWritten() const { return options_.mode != StoreMode::kReadOnly; }
+  StoreResult<Table> readNamed(const std::string& name, const TableKey& key) const;
   void prune() const;
 
   const TableStoreOptions options_;

@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -123,6 +125,49 @@ TEST_F(TableStoreTest, TablesThatWereNotUsedForLongGoFirst) {
             StoreReason::kOverLimit);
 }
 
+TEST_F(TableStoreTest, ATableSaysWhoMadeIt) {
+  write(*open({.kind = TableKind::kTokenizer}), 1);
+  write(*open({.kind = TableKind::kDelegate}), 2);
+  write(*open(), 3);
+  std::map<TableKey, std::optional<TableKind>> kinds;
+  for (const TableStore::Entry& entry : open()->entries()) kinds[entry.key] = entry.kind;
+  const std::map<TableKey, std::optional<TableKind>> expected = {
+      {tableKey(1), TableKind::kTokenizer},
+      {tableKey(2), TableKind::kDelegate},
+      {tableKey(3), std::nullopt}};
+  EXPECT_EQ(kinds, expected);
+  // One that does not say it serves, and one of another kind does not.
+  const auto store = open({.kind = TableKind::kDelegate});
+  EXPECT_EQ(reasonOf(*store, 1), StoreReason::kAbsent);
+  EXPECT_EQ(reasonOf(*store, 2), StoreReason::kNone);
+  EXPECT_EQ(reasonOf(*store, 3), StoreReason::kNone);
+  for (const uint64_t number : {2, 3}) {
+    store->remove(tableKey(number));
+    EXPECT_EQ(reasonOf(*store, number), StoreReason::kAbsent);
+  }
+  EXPECT_EQ(store->entries().size(), 1u);
+}
+
+TEST_F(TableStoreTest, ADamagedTableThatSaysNoKindIsRemoved) {
+  write(*open(), 1);
+  std::vector<uint8_t> wrong = readFile(fileOf(1));
+  wrong[0] ^= 1;
+  writeFile(fileOf(1), wrong);
+  const auto store = open({.kind = TableKind::kTokenizer});
+  EXPECT_EQ(reasonOf(*store, 1), StoreReason::kCorrupt);
+  EXPECT_EQ(reasonOf(*store, 1), StoreReason::kAbsent);
+}
+
+// The limit is that of all kinds.
+TEST_F(TableStoreTest, ATableOfOneKindGoesForOneOfAnother) {
+  write(*open(), 1);
+  age(1, std::chrono::hours(2));
+  const auto store = open({.kind = TableKind::kTokenizer, .maxBytes = 2 * kTableSize});
+  write(*store, 2);
+  EXPECT_EQ(reasonOf(*store, 1), StoreReason::kAbsent);
+  EXPECT_EQ(reasonOf(*store, 2), StoreReason::kNone);
+}
+
 TEST_F(TableStoreTest, AReadOnlyStoreIsNotChanged) {
   const TableStoreOptions readOnly{.path = root().string(), .mode = StoreMode::kReadOnly};
   EXPECT_FALSE(TableStore::open(readOnly));
@@ -141,13 +186,16 @@ TEST_F(TableStoreTest, AReadOnlyStoreIsNotChanged) {
 
 TEST_F(TableStoreTest, AWeightStoreSaysWhereItIs) {
   StoreOptions options{.path = "/a", .mode = StoreMode::kReadOnly};
-  EXPECT_EQ(TableStoreOptions::of(options)->path, "/a");
-  EXPECT_EQ(TableStoreOptions::of(options)->mode, StoreMode::kReadOnly);
+  const auto of = [](const StoreOptions& store) {
+    return TableStoreOptions::of(store, TableKind::kDelegate);
+  };
+  EXPECT_EQ(of(options)->path, "/a");
+  EXPECT_EQ(of(options)->kind, TableKind::kDelegate);
+  EXPECT_EQ(of(options)->mode, StoreMode::kReadOnly);
   options.bundle = "/a/file";
-  EXPECT_EQ(TableStoreOptions::of(options).error().reason, StoreReason::kOff);
-  EXPECT_EQ(TableStoreOptions::of({.path = "/a", .mode = StoreMode::kOff}).error().reason,
-            StoreReason::kOff);
-  EXPECT_EQ(TableStoreOptions::of({}).error().reason, StoreReason::kNoHome);
+  EXPECT_EQ(of(options).error().reason, StoreReason::kOff);
+  EXPECT_EQ(of({.path = "/a", .mode = StoreMode::kOff}).error().reason, StoreReason::kOff);
+  EXPECT_EQ(of({}).error().reason, StoreReason::kNoHome);
 }
 
 #ifdef HEARTH_TEST_HOOKS

@@ -68,7 +68,8 @@ void DeviceContext::openStore() {
   std::shared_ptr<cache::ContentMemory> memory;
   if (settings_.store) {
     auto opened = [&]() -> cache::StoreStatus {
-      HEARTH_ASSIGN(const auto options, cache::TableStoreOptions::of(*settings_.store));
+      HEARTH_ASSIGN(const auto options,
+                    cache::TableStoreOptions::of(*settings_.store, cache::TableKind::kDelegate));
       if (options.mode == cache::StoreMode::kReadOnly)
         return cache::storeFail(cache::StoreReason::kReadOnly, "The store's mode is read-only.");
       HEARTH_ASSIGN(tables, cache::TableStore::open(options));

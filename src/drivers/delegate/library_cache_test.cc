@@ -84,7 +84,8 @@ class LibraryCacheTest : public testing::TestWithParam<Kind> {
     return keys;
   }
   std::shared_ptr<const cache::TableStore> openTables() const {
-    return *cache::TableStore::open({.path = store().string()});
+    return *cache::TableStore::open(
+        {.path = store().string(), .kind = cache::TableKind::kDelegate});
   }
   // Puts files into the store in the place of what the library has left.
   void replaceKept(const std::string& text) const {
@@ -125,7 +126,7 @@ TEST_P(LibraryCacheTest, AnotherModelOrOtherOptionsHaveAnotherCache) {
 TEST_P(LibraryCacheTest, ADamagedOneIsMadeAgain) {
   start(*device());
   for (const cache::TableKey& key : kept()) {
-    const std::filesystem::path file = store() / "tables" / (key.hex() + ".table");
+    const std::filesystem::path file = store() / "tables" / (key.hex() + ".delegate");
     std::vector<uint8_t> bytes = cache::readFile(file);
     bytes[40] ^= 1;
     cache::writeFile(file, bytes);
