@@ -513,6 +513,11 @@ typedef enum hearth_kv_layout {
 // HEARTH_MISSED_DEADLINE_TRANSIENT. Where it is not known, an execution without a time limit waits
 // as long as the process answers.
 //
+// `outputs` names the outputs that are wanted. An execution has no other ones, those in the file's
+// order, and what leads to none of them is neither prepared nor computed: the scores of a prompt's
+// tokens, where only those of the last one are read. HEARTH_NOT_FOUND: there is no output of this
+// name.
+//
 // The caller may free the options, and all that they point to, after the call.
 typedef struct hearth_input_shape {
   size_t size;
@@ -540,9 +545,11 @@ typedef struct hearth_compile_options {
   const uint8_t* cache_token;        // HEARTH_CACHE_TOKEN_BYTES bytes; required with a cache_dir
   const hearth_input_shape* shapes;  // `shape_count` of them, all of the same size; NULL with 0
   size_t shape_count;
-  int32_t kv_layout;         // hearth_kv_layout
-  int32_t padding;           // 0
-  uint64_t longest_step_ns;  // 0 = not known, as below
+  int32_t kv_layout;           // hearth_kv_layout
+  int32_t padding;             // 0
+  uint64_t longest_step_ns;    // 0 = not known, as below
+  const char* const* outputs;  // names of `output_count` outputs; NULL with 0 = all
+  size_t output_count;
 } hearth_compile_options;
 
 // Sets `options` to the default values. `size` is the caller's sizeof(hearth_compile_options); the
@@ -572,6 +579,8 @@ HEARTH_EXPORT void hearth_compile_options_init(hearth_compile_options* options, 
    0,                                \
    HEARTH_KV_AS_IN_FILE,             \
    0,                                \
+   0,                                \
+   NULL,                             \
    0}
 
 typedef enum hearth_start_state {

@@ -276,6 +276,7 @@ struct CompileOptions {
   std::map<std::string, std::vector<uint32_t>> shapes;
   hearth_kv_layout kvLayout = HEARTH_KV_AS_IN_FILE;
   std::chrono::nanoseconds longestStep{0};  // 0 = not known: see hearth_compile_options
+  std::vector<std::string> outputs;         // that are wanted, by name; empty = all
 };
 
 // A run in flight. Does not own the execution, whose destructor waits for the run. Thread-safe.
@@ -624,6 +625,9 @@ class Model {
             {sizeof(hearth_input_shape), name.c_str(), dimensions.data(), dimensions.size()});
       raw_.shapes = shapes_.data();
       raw_.shape_count = shapes_.size();
+      for (const std::string& output : options.outputs) outputs_.push_back(output.c_str());
+      raw_.outputs = outputs_.data();
+      raw_.output_count = outputs_.size();
     }
     RawOptions(const RawOptions&) = delete;
     RawOptions& operator=(const RawOptions&) = delete;
@@ -632,6 +636,7 @@ class Model {
    private:
     hearth_compile_options raw_ = HEARTH_COMPILE_OPTIONS_INIT;
     std::vector<hearth_input_shape> shapes_;
+    std::vector<const char*> outputs_;
   };
 
   std::unique_ptr<hearth_model, void (*)(hearth_model*)> handle_;

@@ -433,6 +433,72 @@ TEST_F(ApiModelTest, AnInspectionTakesOtherShapes) {
 }
 
 // Other shapes are another model: no cache file and no state of one is taken for the other.
+// The elements of one output, for inputs that are the same at each call.
+std::vector<uint8_t> outputOf(const Compilation& compilation, const std::string& name) {
+  std::vector<std::vector<uint8_t>> inputs;
+  std::vector<std::vector<uint8_t>> outputs;
+  Execution execution = compilation.createExecution();
+  for (const TensorInfo& info : compilation.inputs()) {
+    inputs.emplace_back(info.byteSize);
+    for (size_t i = 0; i < info.byteSize; ++i)
+      inputs.back()[i] = static_cast<uint8_t>(i * 7 + inputs.size());
+  }
+  for (const TensorInfo& info : compilation.outputs()) outputs.emplace_back(info.byteSize);
+  for (size_t i = 0; i < inputs.size(); ++i) execution.setInput(i, inputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) execution.setOutput(i, outputs[i]);
+  execution.run();
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (compilation.outputs()[i].name == name) return outputs[i];
+  ADD_FAILURE() << "There is no output " << name << ".";
+  return {};
+}
+
+TEST_F(ApiModelTest, OutputsThatAreNotWantedAreNotThere) {
+  const Model model(folder_ + "split_concat.tflite");
+  for (const char* device : {"hearth-cpu", "nnapi-reference"}) {
+    CompileOptions options;
+    options.device = device;
+    const Compilation all = model.compile(options);
+    ASSERT_GE(all.outputs().size(), 2u);
+    for (const TensorInfo& output : all.outputs()) {
+      options.outputs = {output.name};
+      const Compilation one = model.compile(options);
+      ASSERT_EQ(one.outputs().size(), 1u);
+      EXPECT_EQ(one.inputs().size(), all.inputs().size());
+      EXPECT_EQ(outputOf(one, output.name), outputOf(all, output.name)) << device;
+    }
+  }
+  CompileOptions unknown;
+  unknown.outputs = {model.compile().outputs()[0].name, "no such output"};
+  EXPECT_EQ(codeOf([&] { model.compile(unknown); }), HEARTH_NOT_FOUND);
+  hearth_compile_options options = HEARTH_COMPILE_OPTIONS_INIT;
+  options.output_count = 1;
+  hearth_compilation* compilation = nullptr;
+  EXPECT_EQ(hearth_compile(model.get(), &options, &compilation, nullptr), HEARTH_UNEXPECTED_NULL);
+  const char* const names[] = {nullptr};
+  options.outputs = names;
+  EXPECT_EQ(hearth_compile(model.get(), &options, &compilation, nullptr), HEARTH_UNEXPECTED_NULL);
+}
+
+TEST_F(ApiModelTest, ACacheFolderTellsOutputsApart) {
+  const Model model(folder_ + "split_concat.tflite");
+  std::string pattern = std::filesystem::temp_directory_path() / "hearth-api-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  CompileOptions options;
+  options.device = "hearth-cpu";
+  options.cacheDir = pattern;
+  const std::vector<TensorInfo> outputs = model.compile(options).outputs();
+  for (const bool isHit : {false, true})
+    for (const TensorInfo& output : outputs) {
+      options.outputs = {output.name};
+      const Compilation compilation = model.compile(options);
+      EXPECT_EQ(compilation.startReportJson().contains("\"cache\": \"hit\""), isHit) << output.name;
+      EXPECT_EQ(compilation.outputs()[0].name, output.name);
+    }
+  std::error_code ignored;
+  std::filesystem::remove_all(pattern, ignored);
+}
+
 TEST_F(ApiModelTest, ACacheFolderTellsShapesApart) {
   const Model model(folder_ + "mobilenet_v1_0.25_128_quant.tflite");
   std::string pattern = std::filesystem::temp_directory_path() / "hearth-api-XXXXXX";

@@ -19,6 +19,7 @@
 #include "base/env.h"
 #include "base/helper_thread.h"
 #include "base/sha256.h"
+#include "frontends/tflite/chosen_outputs.h"
 #include "frontends/tflite/other_shapes.h"
 #include "hal/longest_step.h"
 #include "runtime/cache_explanation.h"
@@ -76,6 +77,11 @@ Result<hearth_compile_options> readOptions(const hearth_compile_options* given) 
   if (options.cache_dir != nullptr && options.cache_token == nullptr)
     return nullArgument("cache_token");
   if (options.shape_count != 0 && options.shapes == nullptr) return nullArgument("shapes");
+  if (options.output_count != 0 &&
+      (options.outputs == nullptr ||
+       std::ranges::any_of(std::span(options.outputs, options.output_count),
+                           [](const char* name) { return name == nullptr; })))
+    return nullArgument("outputs");
   return options;
 }
 
@@ -153,14 +159,15 @@ std::optional<bool> isTuned(const hearth_compile_options& options) {
   return options.tuning == HEARTH_TUNING_ON;
 }
 
-// A signature of a model, with the shapes that the options give it.
+// A signature of a model, with the shapes and the outputs that the options give it.
 struct Imported {
   hearth::tflite::ImportedGraph graph;
-  bool hasOtherShapes = false;  // than the file
+  bool hasOtherShapes = false;   // than the file
+  bool hasFewerOutputs = false;  // than the signature
 };
 
 // NNAPI's token stands for one model, so every signature but the first gets a token derived from
-// it, and so does each choice of shapes.
+// it, and so does each choice of shapes and outputs.
 std::shared_ptr<const CacheRequest> cacheRequest(const hearth_model& model,
                                                  const Imported& imported, const char* folder,
                                                  const uint8_t* token) {
@@ -168,20 +175,24 @@ std::shared_ptr<const CacheRequest> cacheRequest(const hearth_model& model,
   CacheRequest request;
   request.folder = folder;
   std::copy_n(token, request.token.size(), request.token.begin());
-  if (!signature.empty() && signature != model.signatureKeys.front()) {
+  const auto derive = [&](const std::string& text) {
     hearth::base::Sha256 hash;
     hash.update(request.token);
-    hash.update(signature.data(), signature.size());
+    hash.update(text.data(), text.size());
     request.token = hash.finish();
-  }
+  };
+  if (!signature.empty() && signature != model.signatureKeys.front()) derive(signature);
   if (imported.hasOtherShapes) {
     std::string shapes;
     for (const hearth::tflite::TensorInfo& input : imported.graph.inputs)
       shapes += hearth::graph::describeDimensions(input.dimensions);
-    hearth::base::Sha256 hash;
-    hash.update(request.token);
-    hash.update(shapes.data(), shapes.size());
-    request.token = hash.finish();
+    derive(shapes);
+  }
+  if (imported.hasFewerOutputs) {
+    std::string names = "outputs";
+    for (const hearth::tflite::TensorInfo& output : imported.graph.outputs)
+      names += '\n' + output.name;
+    derive(names);
   }
   return std::make_shared<const CacheRequest>(std::move(request));
 }
@@ -213,6 +224,11 @@ Result<Imported> import(const hearth_model& model, const hearth_compile_options&
   HEARTH_ASSIGN(made.graph, model.file->importSignature(
                                 options.signature == nullptr ? "" : options.signature,
                                 options.shape_count == 0 ? Shapes::kAsInFile : Shapes::kOpen));
+  if (options.output_count != 0) {
+    HEARTH_ASSIGN(made.hasFewerOutputs,
+                  hearth::tflite::chooseOutputs(std::span(options.outputs, options.output_count),
+                                                &made.graph));
+  }
   if (options.shape_count != 0) {
     auto given = hearth::api::giveShapes(options, &made.graph);
     if (!given)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -88,7 +89,26 @@ Status CompiledModel::compile(const CompileOptions& options, Prefills prefills) 
   options_ = options;
   options_.kvLayout = HEARTH_KV_BY_TOKEN;
   signatures_ = model_.compileSignatures(keys, options_);
+  for (size_t i = 1; i < keys.size(); ++i) {
+    CompileOptions own = options_;
+    own.signature = keys[i];
+    signatures_[i] = withoutScores(std::move(signatures_[i]), std::move(own));
+  }
   return {};
+}
+
+// Nobody reads the scores behind a prompt's tokens: `decode` gives those behind the last one. Files
+// of today have none of them, so that a second compilation is rare.
+Compilation CompiledModel::withoutScores(Compilation prefill, CompileOptions options) const {
+  std::set<std::string> inputs;
+  for (const TensorInfo& input : prefill.inputs()) inputs.insert(input.name);
+  const std::vector<TensorInfo> outputs = prefill.outputs();
+  for (const TensorInfo& output : outputs)
+    if (!cacheTensors_.ofOutput(output.name, inputs.contains(output.name)).empty())
+      options.outputs.push_back(output.name);
+  // Without caches it is refused later.
+  if (options.outputs.empty() || options.outputs.size() == outputs.size()) return prefill;
+  return model_.compile(options);
 }
 
 std::vector<size_t> CompiledModel::laterLengths() const {
@@ -124,7 +144,7 @@ const Compilation* CompiledModel::prefill(size_t length) const {
       return {};
     else
       takeLength(length, &options);
-    compilation = model_.compile(options);
+    compilation = withoutScores(model_.compile(options), options);
     return {};
   });
   if (!compiled)

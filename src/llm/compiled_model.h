@@ -54,6 +54,8 @@ class CompiledModel {
   explicit CompiledModel(Model model) : model_(std::move(model)) {}
   Status compile(const CompileOptions& options, Prefills prefills);
   void takeLength(size_t length, CompileOptions* options) const;
+  // `prefill`, or another compilation of its signature without the scores that it gives.
+  Compilation withoutScores(Compilation prefill, CompileOptions options) const;
 
   Model model_;
   CacheTensors cacheTensors_;

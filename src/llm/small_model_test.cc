@@ -38,7 +38,7 @@ std::unique_ptr<tflite::schema::TensorMapT> entry(const std::string& name, int32
 
 // The signature decode: scores are the parameters plus what each row of the cache has in all, and
 // the token is added to each number of the cache.
-std::vector<uint8_t> model(const std::string& past, const std::string& present) {
+tflite::ModelWriter decoder(const std::string& past, const std::string& present) {
   tflite::ModelWriter model;
   const int32_t tokens = model.addTensor(TensorType::INT32, {1, 1});
   const int32_t parameters = model.addTensor(TensorType::INT32, {1, kVocabulary});
@@ -63,6 +63,38 @@ std::vector<uint8_t> model(const std::string& past, const std::string& present) 
   signature->outputs.push_back(entry("logits", scores));
   signature->outputs.push_back(entry(present, grown));
   model.model.signature_defs.push_back(std::move(signature));
+  return model;
+}
+
+std::vector<uint8_t> model(const std::string& past, const std::string& present) {
+  return decoder(past, present).write();
+}
+
+// The same with a signature prefill_2, which adds both tokens and gives scores, too.
+std::vector<uint8_t> modelWithPrefill() {
+  tflite::ModelWriter model = decoder("kv", "kv");
+  const int32_t prefill = model.addSubgraph("prefill");
+  const int32_t tokens = model.addTensor(TensorType::INT32, {1, 2});
+  const int32_t cache = model.addTensor(TensorType::FLOAT32, {1, kTokens, kVocabulary});
+  const int32_t numbers = model.addTensor(TensorType::FLOAT32, {1, 2});
+  const int32_t sum = model.addTensor(TensorType::FLOAT32, {1});
+  const int32_t grown = model.addTensor(TensorType::FLOAT32, {1, kTokens, kVocabulary});
+  const int32_t scores = model.addTensor(TensorType::FLOAT32, {1, kVocabulary});
+  model.addOperator(BuiltinOperator::CAST, {tokens}, {numbers});
+  model.addOperator(BuiltinOperator::SUM, {numbers, model.ints({1})}, {sum},
+                    tflite::schema::ReducerOptionsT());
+  model.addOperator(BuiltinOperator::ADD, {cache, sum}, {grown}, tflite::schema::AddOptionsT());
+  model.addOperator(BuiltinOperator::SUM, {grown, model.ints({1})}, {scores},
+                    tflite::schema::ReducerOptionsT());
+  model.setArguments({tokens, cache}, {scores, grown});
+  auto signature = std::make_unique<tflite::schema::SignatureDefT>();
+  signature->signature_key = "prefill_2";
+  signature->subgraph_index = static_cast<uint32_t>(prefill);
+  signature->inputs.push_back(entry("tokens", tokens));
+  signature->inputs.push_back(entry("kv", cache));
+  signature->outputs.push_back(entry("logits", scores));
+  signature->outputs.push_back(entry("kv", grown));
+  model.model.signature_defs.push_back(std::move(signature));
   return model.write();
 }
 
@@ -82,8 +114,9 @@ class SmallModelTest : public ::testing::Test {
  protected:
   ~SmallModelTest() override { std::filesystem::remove(path_); }
 
-  Result<std::unique_ptr<Session>> open(const std::vector<uint8_t>& model,
-                                        const std::string& executor, size_t context = 0) {
+  Result<std::shared_ptr<const CompiledModel>> compile(const std::vector<uint8_t>& model,
+                                                       const std::string& executor,
+                                                       Prefills prefills = Prefills::kAtOnce) {
     std::vector<tflite::LitertlmSection> sections = {{SectionType::TFLiteModel, {}, model}};
     if (!executor.empty())
       sections.push_back(
@@ -95,7 +128,12 @@ class SmallModelTest : public ::testing::Test {
     HEARTH_ASSIGN(const ModelFile file, readModelFile(path_, ""));
     CompileOptions options;
     options.cache = HEARTH_CACHE_OFF;
-    HEARTH_ASSIGN(auto compiled, CompiledModel::create(file, options));
+    return CompiledModel::create(file, options, prefills);
+  }
+
+  Result<std::unique_ptr<Session>> open(const std::vector<uint8_t>& model,
+                                        const std::string& executor, size_t context = 0) {
+    HEARTH_ASSIGN(auto compiled, compile(model, executor));
     return Session::create(std::move(compiled), context);
   }
 
@@ -135,6 +173,29 @@ TEST_F(SmallModelTest, AFileSaysWhatACacheIsAndHowManyTokensItHasRoomFor) {
   EXPECT_EQ((*session)->context(), size_t{kTokens});
   scoresAfter(session->get(), 3);
   EXPECT_THAT(scoresAfter(session->get(), 2), ElementsAre(49, 50, 50, 48, 48, 48, 48));
+}
+
+std::vector<std::string> outputsOf(const Compilation& compilation) {
+  std::vector<std::string> names;
+  for (const TensorInfo& output : compilation.outputs()) names.push_back(output.name);
+  return names;
+}
+
+// Only those behind the last token are read, which `decode` gives.
+TEST_F(SmallModelTest, APrefillGivesNoScores) {
+  const auto compiled = compile(modelWithPrefill(), "");
+  ASSERT_TRUE(compiled) << compiled.error().toString();
+  ASSERT_EQ((*compiled)->signatures().size(), 2u);
+  EXPECT_THAT(outputsOf((*compiled)->signatures()[0]), ElementsAre("logits", "kv"));
+  EXPECT_THAT(outputsOf((*compiled)->signatures()[1]), ElementsAre("kv"));
+  const auto later = compile(modelWithPrefill(), "", Prefills::kWhenNeeded);
+  ASSERT_TRUE(later) << later.error().toString();
+  const Compilation* const prefill = (*later)->prefill(2);
+  ASSERT_NE(prefill, nullptr);
+  EXPECT_THAT(outputsOf(*prefill), ElementsAre("kv"));
+  const auto session = Session::create(*compiled, kTokens);
+  ASSERT_TRUE(session) << session.error().toString();
+  EXPECT_THAT(scoresAfter(session->get(), 3), ElementsAre(0, 1, 1, 0, 0, 0, 0));
 }
 
 TEST_F(SmallModelTest, WhatCannotBeIsRefused) {
