@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -177,6 +178,58 @@ TEST_F(DeviceTensorsTest, OutputsThatShareMemoryInThePlanAreCopied) {
   EXPECT_EQ(valuesOf(**first), values);
   EXPECT_EQ(valuesOf(**second), values);
   EXPECT_EQ(refusal(*model, {in(**from)}, {in(**first), in(**first)}), ErrorCode::kBadData);
+}
+
+// A line of delays: each state is that which came before it, and the last one leaves.
+TEST_F(DeviceTensorsTest, AnOutputThatIsAnInputIsTheOneFromBefore) {
+  ModelBuilder builder;
+  const std::vector<int32_t> shape = {kCount};
+  const uint32_t dimensions = builder.constant(OperandType::kTensorInt32, {1}, shape);
+  const uint32_t input = builder.input(kFloat, {kCount});
+  const uint32_t first = builder.input(kFloat, {kCount});
+  const uint32_t second = builder.input(kFloat, {kCount});
+  builder.operation(OperationType::kAbs, {input}, {builder.output(kFloat, {kCount})});
+  for (const uint32_t state : {first, second})
+    builder.operation(OperationType::kReshape, {state, dimensions},
+                      {builder.output(kFloat, {kCount})});
+  const auto model = prepare(builder);
+  auto one = device_->allocate({}, {{model, true, 1}, {model, false, 0}});
+  auto two = device_->allocate({}, {{model, true, 2}, {model, false, 1}});
+  auto left = device_->allocate({}, {{model, false, 2}});
+  ASSERT_TRUE(one && two && left);
+  for (int step = 1; step <= 5; ++step) {
+    const auto at = [&](int before) {
+      return Values(kCount, static_cast<float>(std::max(step - before, 0)));
+    };
+    Values values = at(0), output(kCount);
+    const bool isOnDevice = step % 2 == 0;
+    run(*model, {in(values), in(**one), in(**two)},
+        {in(**one), in(**two), isOnDevice ? in(**left) : in(output)});
+    EXPECT_EQ(isOnDevice ? valuesOf(**left) : output, at(2));
+    EXPECT_EQ(valuesOf(**two), at(1));
+    EXPECT_EQ(valuesOf(**one), at(0));
+  }
+}
+
+TEST_F(DeviceTensorsTest, InputsMayChangePlaces) {
+  ModelBuilder builder;
+  const std::vector<int32_t> shape = {kCount};
+  const uint32_t dimensions = builder.constant(OperandType::kTensorInt32, {1}, shape);
+  const uint32_t a = builder.input(kFloat, {kCount});
+  const uint32_t b = builder.input(kFloat, {kCount});
+  for (const uint32_t input : {b, a})
+    builder.operation(OperationType::kReshape, {input, dimensions},
+                      {builder.output(kFloat, {kCount})});
+  const auto model = prepare(builder);
+  const auto one = allocate(model);
+  auto two = device_->allocate({}, {{model, true, 1}, {model, false, 1}});
+  ASSERT_TRUE(two);
+  const Values values = {1, 2, 3, 4, 5}, others = {6, 7, 8, 9, 10};
+  set(*one, values);
+  set(**two, others);
+  EXPECT_EQ(run(*model, {in(*one), in(**two)}, {in(*one), in(**two)}), 0u);
+  EXPECT_EQ(valuesOf(*one), others);
+  EXPECT_EQ(valuesOf(**two), values);
 }
 
 TEST_F(DeviceTensorsTest, WhatDoesNotFitIsRefused) {

@@ -50,12 +50,13 @@ std::vector<uint32_t> tokensOf(const DeviceArguments& arguments) {
   return tokens;
 }
 
+bool isGiven(const HostPlace& place) {
+  return place.buffer != nullptr;
+}
+
 bool hasHostPlaces(const DeviceArguments& arguments) {
-  const auto isOne = [](const HostPlace& place) {
-    return place.buffer != nullptr;
-  };
-  return std::ranges::any_of(arguments.hostInputs, isOne) ||
-         std::ranges::any_of(arguments.hostOutputs, isOne);
+  return std::ranges::any_of(arguments.hostInputs, isGiven) ||
+         std::ranges::any_of(arguments.hostOutputs, isGiven);
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ Status RunContext::placeArguments(const DeviceArguments& arguments) {
                          uint64_t bytes) -> Status {
     std::vector<uint64_t> offsets;
     const auto isOfHost = [&](size_t i) {
-      return ids[i] != kNoTensor && tensors[i] == nullptr && hostPlaces[i].buffer == nullptr;
+      return ids[i] != kNoTensor && tensors[i] == nullptr && !isGiven(hostPlaces[i]);
     };
     for (size_t i = 0; i < ids.size(); ++i) {
       offsets.push_back(bytes);
@@ -156,7 +157,8 @@ Status RunContext::placeArguments(const DeviceArguments& arguments) {
 }
 
 // A tensor of the client takes the place of the model's input, as does its memory, unless the GPU
-// would read that through a bus, more than once. A tensor takes that of an output, too, unless its
+// would read that through a bus, more than once, or it is an output, too, which would be copied
+// after another output may have overwritten it. A tensor takes that of an output, too, unless its
 // memory is an input as well, or the output is: then it is copied at the end. So it is where
 // another output takes the same place.
 void RunContext::findPlaces(const DeviceArguments& arguments) {
@@ -170,20 +172,37 @@ void RunContext::findPlaces(const DeviceArguments& arguments) {
   const auto rootId = [&](TensorId id) {
     return &plan_.rootOf(id) - plan_.tensors.data();
   };
+  std::vector<bool> isOutput(places_.size());
+  for (const TensorId output : plan_.outputs) isOutput[rootId(output)] = true;
+  // Whether the memory of an input that is an output, too, gets another output before it is copied.
+  // Of two dma-bufs nobody knows whether they show the same memory.
+  const bool writesHost = std::ranges::any_of(arguments.hostOutputs, isGiven);
+  const auto isOverwritten = [&](size_t i) {
+    const auto root = rootId(plan_.inputs[i]);
+    if (!isOutput[root]) return false;
+    if (isGiven(arguments.hostInputs[i])) return writesHost;
+    for (size_t o = 0; o < plan_.outputs.size(); ++o)
+      if (arguments.outputs[o] == arguments.inputs[i] && rootId(plan_.outputs[o]) != root)
+        return true;
+    return false;
+  };
   const GpuFacts& facts = gpu_->facts();
   inPlace_.assign(plan_.inputs.size(), false);
   std::vector<bool> isInput(places_.size());
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
     if (plan_.inputs[i] == kNoTensor) continue;
-    isInput[rootId(plan_.inputs[i])] = true;
-    if (arguments.inputs[i] != nullptr)
-      places_[rootId(plan_.inputs[i])] = {arguments.inputs[i]->handle(), 0};
+    const auto root = rootId(plan_.inputs[i]);
+    isInput[root] = true;
     const HostPlace& host = arguments.hostInputs[i];
-    if (host.buffer == nullptr || facts.type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ||
-        host.offset % facts.rangeAlignment != 0)
-      continue;
-    places_[rootId(plan_.inputs[i])] = {host.buffer->handle(), host.offset};
-    inPlace_[i] = true;
+    if (arguments.inputs[i] != nullptr && !isOverwritten(i)) {
+      places_[root] = {arguments.inputs[i]->handle(), 0};
+      inPlace_[i] = true;
+    } else if (isGiven(host) && !isOverwritten(i) &&
+               facts.type != VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU &&
+               host.offset % facts.rangeAlignment == 0) {
+      places_[root] = {host.buffer->handle(), host.offset};
+      inPlace_[i] = true;
+    }
   }
   for (size_t i = 0; i < plan_.outputs.size(); ++i) {
     const std::shared_ptr<DeviceTensor>& tensor = arguments.outputs[i];
@@ -214,17 +233,17 @@ Status RunContext::record(const DeviceArguments& arguments) {
   for (const ImportedDmaBuf& imported : arguments.dmaBufs)
     commands_->acquire(imported.buffer->handle());
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
-    const HostPlace& host = arguments.hostInputs[i];
-    const bool isCopiedFromHost = host.buffer != nullptr && !inPlace_[i];
-    if (inputs_[i] == nullptr && !isCopiedFromHost) continue;
+    if (plan_.inputs[i] == kNoTensor || inPlace_[i]) continue;
     const Place& place = placeOf(plan_.inputs[i]);
     const uint64_t bytes = plan_.tensors[plan_.inputs[i]].bytes;
-    if (isCopiedFromHost) {
+    if (const DeviceTensor* const tensor = arguments.inputs[i].get()) {
+      recordCopy(tensor->handle(), place.buffer, {0, place.offset, bytes});
+    } else if (const HostPlace& host = arguments.hostInputs[i]; isGiven(host)) {
       recordCopy(host.buffer->handle(), place.buffer, {host.offset, place.offset, bytes});
-      continue;
+    } else {
+      const auto from = static_cast<VkDeviceSize>(inputs_[i] - upload_->data());
+      recordCopy(upload_->handle(), place.buffer, {from, place.offset, bytes});
     }
-    const auto from = static_cast<VkDeviceSize>(inputs_[i] - upload_->data());
-    recordCopy(upload_->handle(), place.buffer, {from, place.offset, bytes});
   }
   commands_->barrier();
   HEARTH_TRY(recordDispatches());
@@ -237,7 +256,7 @@ Status RunContext::record(const DeviceArguments& arguments) {
         recordCopy(place.buffer, tensor->handle(), {place.offset, 0, bytes});
       continue;
     }
-    if (const HostPlace& host = arguments.hostOutputs[i]; host.buffer != nullptr) {
+    if (const HostPlace& host = arguments.hostOutputs[i]; isGiven(host)) {
       recordCopy(place.buffer, host.buffer->handle(), {place.offset, host.offset, bytes});
       continue;
     }

@@ -69,7 +69,7 @@ class RunContext {
   // null for an input that is not used and for arguments that the GPU reaches.
   uint8_t* input(size_t index) { return inputs_[index]; }
   const uint8_t* output(size_t index) const { return outputs_[index]; }
-  // Whether shaders read it in memory of the client.
+  // Whether shaders read it where the client has it.
   bool isUsedInPlace(size_t index) const { return inPlace_[index]; }
   // Whether the last run found its inputs wrong (Plan::fault).
   bool hasFault() const;
