@@ -38,6 +38,8 @@ class InterpretedExecution final : public Execution {
     // The run may have failed because of the loss, so the loss is the error.
     if (Status whole = checkPoolsWhole(*model_); memory_ == nullptr && !whole)
       result.status = std::move(whole);
+    // Those of the client, and mappings that only this request has.
+    if (Status whole = checkMemoriesWhole(request_.pools); !whole) result.status = std::move(whole);
     for (ops::RunOutputShape& shape : run.outputShapes)
       result.outputShapes.push_back({std::move(shape.dimensions), shape.isSufficient});
     if (result.status) {

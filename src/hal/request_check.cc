@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/request_check.h"
 
+#include <optional>
+
+#include "hal/joined_memories.h"
 #include "memory/sigbus_guard.h"
 
 namespace hearth::hal {
@@ -99,10 +102,12 @@ Result<uint8_t*> addressOf(const Argument& argument, bool isInput) {
 }
 
 Result<BoundRequest> checkRequest(const graph::Subgraph& main, const Request& request) {
+  HEARTH_ASSIGN(const std::optional<Request> joined, joinMemories(request));
+  const Request& placed = joined ? *joined : request;
   BoundRequest bound;
-  bound.loopTimeout = request.loopTimeout;
-  HEARTH_TRY(checkArguments(main, main.inputs, request.inputs, true, &bound, &bound.inputs));
-  HEARTH_TRY(checkArguments(main, main.outputs, request.outputs, false, &bound, &bound.outputs));
+  bound.loopTimeout = placed.loopTimeout;
+  HEARTH_TRY(checkArguments(main, main.inputs, placed.inputs, true, &bound, &bound.inputs));
+  HEARTH_TRY(checkArguments(main, main.outputs, placed.outputs, false, &bound, &bound.outputs));
   return bound;
 }
 

@@ -21,11 +21,12 @@ struct BoundRequest {
 };
 
 // Checks counts, ranges, dimensions and lengths against the main subgraph, and turns arguments into
-// pointers. Inputs get complete dimensions, outputs what model and request together determine. A
-// length must match the dimensions exactly, unless they are those of an output and not complete. An
-// input with unknown dimensions that the request does not complete is empty if its length is 0.
-// Errors: kBadData, which names the argument, also for buffer tokens; kOpFailed for a pool that
-// cannot be mapped or an output in a pool that cannot be written.
+// pointers, of ranges that overlap where arguments do (joinMemories()). Inputs get complete
+// dimensions, outputs what model and request together determine. A length must match the dimensions
+// exactly, unless they are those of an output and not complete. An input with unknown dimensions
+// that the request does not complete is empty if its length is 0. Errors: kBadData, which names the
+// argument, also for buffer tokens; kOpFailed for a pool that cannot be mapped or an output in a
+// pool that cannot be written; those of joinMemories().
 Result<BoundRequest> checkRequest(const graph::Subgraph& main, const Request& request);
 
 // Where the bytes of a kPool argument lie. kBadData when there is no pool, or the range is outside

@@ -60,6 +60,19 @@ TEST(RequestCheck, ResolvesPointersAndPools) {
   EXPECT_EQ(bound->pools.size(), 1u);
 }
 
+TEST(RequestCheck, PointersOverlapWhereTwoMemoriesHaveTheSameBytes) {
+  const auto pool = memory::Pool::anonymous(100);
+  ASSERT_TRUE(pool);
+  const auto other =
+      memory::Pool::ofFile((*pool)->fd(), 0, 100, memory::Mapping::Access::kReadWrite);
+  ASSERT_TRUE(other);
+  const auto bound =
+      checkRequest(subgraph({2}, {2}), {{inPool(*pool, 8, 8)}, {inPool(*other, 12, 8)}});
+  ASSERT_TRUE(bound) << bound.error().toString();
+  EXPECT_EQ(static_cast<uint8_t*>(bound->outputs[0].data),
+            static_cast<uint8_t*>(bound->inputs[0].data) + 4);
+}
+
 TEST(RequestCheck, CountsMustAgree) {
   const graph::Subgraph main = subgraph({2}, {2});
   EXPECT_FALSE(checkRequest(main, {{}, {pointer(memoryOfClient, 8)}}));

@@ -58,6 +58,8 @@ class CpuExecution final : public hal::Execution {
     const RunLimitsScope scope(limits);
     result.status = prepared_->run(inputs_, outputs_, deadline);
     result.copiedBytes = ExecutionContext::copiedBytes() - copied;
+    // Of mappings that only this request has.
+    if (result.status) result.status = hal::checkMemoriesWhole(request_.pools);
     if (!result.status) return result;
     result.outputShapes = shapes_;
     result.timing.inDriver =

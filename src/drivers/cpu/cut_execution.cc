@@ -133,7 +133,8 @@ class CutExecution final : public hal::Execution, private ops::OutputRoom {
       std::memcpy(tensors_[s].memory->mutableData(), input.data, input.length);
       result->copiedBytes += input.length;
     }
-    return {};
+    // Of mappings that only this request has.
+    return hal::checkMemoriesWhole(bound_.pools);
   }
 
   hal::Argument ownArgument(uint32_t slot, uint64_t length) const {

@@ -142,6 +142,31 @@ TEST_F(DmaBufImportsTest, AnOutputOverItsInputIsRight) {
   EXPECT_THAT(fake_->takeCalls(), ElementsAre("submit"));
 }
 
+TEST_F(DmaBufImportsTest, TwoMemoriesOfOneDmaBufAreRight) {
+  prepareWithCopy();
+  const memory::PoolRef whole = make();
+  const memory::PoolRef end =
+      *memory::Pool::ofFile(whole->fd(), 100, kSize - 100, Mapping::Access::kReadWrite);
+  fake_->takeCalls();
+  for (const uint64_t offset : {uint64_t{0}, kPlace - 104, 2 * kPlace - 100}) {
+    runWithCopy(whole, in(end, offset));
+    // Of two outputs the last one stays, as where all is copied.
+    EXPECT_EQ(read(end, offset), offset < kPlace ? expected_ : a_);
+    EXPECT_THAT(fake_->takeCalls(), Contains("import descriptor").Times(1));
+  }
+}
+
+// As those are that one device has of another's memory, or udmabuf of one memfd.
+TEST_F(DmaBufImportsTest, TwoDmaBufsOfOneMemoryAreRight) {
+  prepareWithCopy();
+  const memory::PoolRef first = make(), second = make();
+  fake_->behindAll = first->fd();
+  fake_->takeCalls();
+  runWithCopy(first, in(second, 0));
+  EXPECT_THAT(fake_->takeCalls(), Contains("import descriptor").Times(2));
+  EXPECT_EQ(read(first, 0), expected_);
+}
+
 TEST_F(DmaBufImportsTest, LittleMemoryIsCopied) {
   open_.gpu->factsForTest().leastImport = 3 * kBytes + 1;
   expectCopied({});

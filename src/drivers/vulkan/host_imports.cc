@@ -79,6 +79,8 @@ void importMemories(const std::shared_ptr<Gpu>& gpu, const Plan& plan, const hal
       return;
     const uint64_t bytes = plan.tensors[tensor].bytes;
     if (bytes == 0 || given.length < bytes) return;
+    // It has been moved, since it overlaps an argument in another memory of the same file.
+    if (given.data != argument.pool->data() + argument.offset) return;
     pools[argument.pool].push_back({static_cast<uint8_t*>(given.data), bytes, place, isWritten});
   };
   for (size_t i = 0; i < plan.inputs.size(); ++i)

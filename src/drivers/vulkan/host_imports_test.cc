@@ -73,6 +73,27 @@ TEST_F(HostImportsTest, AnOutputOverItsInputIsRight) {
   EXPECT_EQ(imports, 0);
 }
 
+TEST_F(HostImportsTest, TwoMemoriesOfOneFileAreRight) {
+  prepareWithCopy();
+  const base::Descriptor file(::memfd_create("file", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), 4 * kPlace), 0);
+  const auto of = [&](uint64_t offset, size_t size) {
+    return *memory::Pool::ofFile(file.get(), offset, size, memory::Mapping::Access::kReadWrite);
+  };
+  const memory::PoolRef whole = of(0, 4 * kPlace), end = of(100, 3 * kPlace);
+  // What lies over nothing is imported all the same: both of the second memory's inputs, and the
+  // copy.
+  EXPECT_EQ(runWithCopy(whole, in(of(3 * kPlace, kPlace), 0)), 3 * kBytes);
+  EXPECT_EQ(read(whole, 3 * kPlace), expected_);
+  EXPECT_EQ(imports, 2);
+  for (const uint64_t offset : {uint64_t{0}, kPlace - 104}) {
+    runWithCopy(whole, in(end, offset));
+    EXPECT_EQ(read(end, offset), expected_);
+  }
+  // Of two outputs the last one stays, as where all is copied.
+  runWithCopy(whole, in(end, 2 * kPlace - 100));
+}
+
 TEST_F(HostImportsTest, MemoryThatIsOnlyReadIsCopied) {
   const base::Descriptor file(::memfd_create("read-only", MFD_CLOEXEC));
   ASSERT_EQ(::ftruncate(file.get(), 2 * kPlace), 0);

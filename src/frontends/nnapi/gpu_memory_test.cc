@@ -17,6 +17,7 @@
 #include "frontends/nnapi/testing/memory_behaviour.h"
 #include "ipc/hosted_device.h"
 #include "ipc/testing/local_host.h"
+#include "memory/pool.h"
 
 namespace hearth::nnapi {
 namespace {
@@ -78,6 +79,47 @@ class GpuMemoryTest : public MemoryBehaviour, public testing::WithParamInterface
     return fake_->takeCalls();
   }
 
+  // Runs a model of two outputs, one of which is the first input, with the other output over that
+  // input and over the second one, in the same memory of the file and in another one.
+  void useOverlapping(const base::Descriptor& file) {
+    ndk::Model model;
+    const uint32_t a = model.operand(floats({kCount}));
+    const uint32_t b = model.operand(floats({kCount}));
+    const uint32_t sum = model.operand(floats({kCount}));
+    const uint32_t same = model.operand(floats({kCount}));
+    model.operation(ANEURALNETWORKS_ADD, {a, b, model.int32(ANEURALNETWORKS_FUSED_NONE)}, {sum});
+    model.operation(ANEURALNETWORKS_RESHAPE,
+                    {a, model.constant(ints({1}), std::vector{static_cast<int32_t>(kCount)})},
+                    {same});
+    model.finish({a, b}, {sum, same});
+    const ndk::Compilation compilation =
+        compileFor(model, {ndk::findDevice(vulkan::kVulkanDeviceName)});
+    const memory::PoolRef client =
+        *memory::Pool::ofFile(file.get(), 0, 3 * kBytes, memory::Mapping::Access::kReadWrite);
+    auto* const values = reinterpret_cast<float*>(client->mutableData());
+    const ndk::MemoryHandle whole = memoryOf(file, 3 * kBytes);
+    const ndk::MemoryHandle other = memoryOf(file, 3 * kBytes);
+    for (const ndk::MemoryHandle* const memory : {&whole, &other})
+      for (const size_t place : {size_t{0}, kBytes / 2, kBytes}) {
+        for (uint32_t i = 0; i < kCount; ++i) {
+          values[i] = static_cast<float>(i);
+          values[kCount + i] = static_cast<float>(i % 5);
+        }
+        ndk::Execution execution(compilation);
+        EXPECT_CODE(NO_ERROR, setInput(execution, 0, whole, 0, kBytes));
+        EXPECT_CODE(NO_ERROR, setInput(execution, 1, whole, kBytes, kBytes));
+        EXPECT_CODE(NO_ERROR, setOutput(execution, 0, *memory, place, kBytes));
+        EXPECT_CODE(NO_ERROR, setOutput(execution, 1, whole, 2 * kBytes, kBytes));
+        execution.compute();
+        uint32_t wrong = 0;
+        for (uint32_t i = 0; i < kCount; ++i) {
+          wrong += values[place / sizeof(float) + i] != static_cast<float>(i + i % 5);
+          wrong += values[2 * kCount + i] != static_cast<float>(i);
+        }
+        EXPECT_EQ(wrong, 0u) << place;
+      }
+  }
+
   vulkan::GpuFacts facts_;
   std::unique_ptr<vulkan::FakeDmaBufs> fake_;
   std::unique_ptr<ipc::LocalHost> host_;
@@ -121,6 +163,17 @@ TEST_P(GpuMemoryTest, ADmaBufIsReachedByItsDescriptor) {
     EXPECT_THAT(calls, Not(Contains("start CPU access")));
   }
   ::munmap(address, 3 * kBytes);
+}
+
+TEST_P(GpuMemoryTest, TwoMemoriesOfOneFileAreRight) {
+  const base::Descriptor file(::memfd_create("file", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), 3 * kBytes), 0);
+  useOverlapping(file);
+}
+
+TEST_P(GpuMemoryTest, TwoMemoriesOfOneDmaBufAreRight) {
+  if (!facts_.importsDmaBufs) GTEST_SKIP() << "It imports no dma-bufs.";
+  useOverlapping(fake_->make(3 * kBytes));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, GpuMemoryTest, testing::Bool(),

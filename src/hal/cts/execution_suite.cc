@@ -249,6 +249,33 @@ TEST_P(HalExecution, OutputsMayLieOverInputs) {
   }
 }
 
+// As before, but the output is in another memory of the same file.
+TEST_P(HalExecution, OutputsMayLieOverInputsInAnotherMemory) {
+  HEARTH_CTS_PREPARE(prepared, chainModel({3, 7}));
+  const std::vector<float> a = counted(21), b = counted(21, 5);
+  const std::vector<float> expected = chainResult(a, b);
+  constexpr uint64_t kBytes = 21 * sizeof(float);
+  const auto memory = memory::Pool::anonymous(4 * kBytes);
+  ASSERT_TRUE(memory);
+  for (const uint64_t begin : {uint64_t{0}, uint64_t{20}}) {
+    const auto other = memory::Pool::ofFile((*memory)->fd(), begin, 4 * kBytes - begin,
+                                            memory::Mapping::Access::kReadWrite);
+    ASSERT_TRUE(other) << other.error().toString();
+    for (uint64_t at = begin; at <= 3 * kBytes; at += sizeof(float)) {
+      std::memcpy((*memory)->mutableData() + kBytes, a.data(), kBytes);
+      std::memcpy((*memory)->mutableData() + 2 * kBytes, b.data(), kBytes);
+      const ExecutionResult result = computeOnce(
+          *prepared,
+          {{poolArgument(*memory, kBytes, kBytes), poolArgument(*memory, 2 * kBytes, kBytes)},
+           {poolArgument(*other, at - begin, kBytes)}});
+      ASSERT_TRUE(result.status) << result.status.error().toString();
+      std::vector<float> out(21);
+      std::memcpy(out.data(), (*memory)->data() + at, kBytes);
+      ASSERT_EQ(out, expected) << at;
+    }
+  }
+}
+
 TEST_P(HalExecution, OneInputUsedTwice) {
   HEARTH_CTS_PREPARE(prepared, addModel({2, 3}));
   auto a = counted(6);

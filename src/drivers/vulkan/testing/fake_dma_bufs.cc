@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/vulkan/testing/fake_dma_bufs.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/dma-buf.h>
 #include <sys/mman.h>
@@ -54,14 +55,14 @@ FakeDmaBufs::~FakeDmaBufs() {
 base::Descriptor FakeDmaBufs::make(size_t bytes) {
   base::Descriptor memory(::memfd_create("dma-buf", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   EXPECT_EQ(::ftruncate(memory.get(), static_cast<off_t>(bytes)), 0);
-  number_ = numberOf(memory.get());
+  numbers_.insert(numberOf(memory.get()));
   return memory;
 }
 
 int FakeDmaBufs::descriptors() const {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
-    count += numberOf(std::stoi(entry.path().filename())) == number_;
+    if (isDmaBuf(std::stoi(entry.path().filename()))) ++count;
   return count;
 }
 
@@ -76,7 +77,7 @@ void FakeDmaBufs::note(std::string call) {
 }
 
 bool FakeDmaBufs::isDmaBuf(int fd) {
-  return fd >= 0 && numberOf(fd) == served->number_;
+  return fd >= 0 && served->numbers_.contains(numberOf(fd));
 }
 
 Status FakeDmaBufs::sync(int fd, uint64_t flags) {
@@ -126,8 +127,16 @@ VkResult FakeDmaBufs::allocate(VkDevice device, const VkMemoryAllocateInfo* info
       find<VkMemoryDedicatedAllocateInfo>(
           info->pNext, VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO) != nullptr;
   if (served->taking != VK_SUCCESS) return served->taking;
-  const VkResult result = served->sound_.vkAllocateMemory(device, info, callbacks, memory);
+  VkImportMemoryFdInfoKHR shown = *import;
+  VkMemoryAllocateInfo wanted = *info;
+  if (served->behindAll >= 0) {
+    EXPECT_EQ(info->pNext, import);
+    shown.fd = ::fcntl(served->behindAll, F_DUPFD_CLOEXEC, 0);
+    wanted.pNext = &shown;
+  }
+  const VkResult result = served->sound_.vkAllocateMemory(device, &wanted, callbacks, memory);
   EXPECT_EQ(result, VK_SUCCESS);
+  if (shown.fd != import->fd) ::close(import->fd);
   served->imported_ = *memory;
   return result;
 }

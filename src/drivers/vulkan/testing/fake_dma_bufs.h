@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,9 @@ class FakeDmaBufs {
   FakeDmaBufs(const FakeDmaBufs&) = delete;
   FakeDmaBufs& operator=(const FakeDmaBufs&) = delete;
 
-  // Shared memory of this size. From now on only the last one is a dma-buf.
+  // Shared memory of this size, which is a dma-buf from now on.
   base::Descriptor make(size_t bytes);
-  // Descriptors of it that this process has.
+  // Descriptors of dma-bufs that this process has.
   int descriptors() const;
   // What was done since the last call, in its order.
   std::vector<std::string> takeCalls();
@@ -38,6 +39,7 @@ class FakeDmaBufs {
   VkResult binding = VK_SUCCESS;
   uint32_t memoryTypes = UINT32_MAX;
   Status syncing;
+  int behindAll = -1;          // if there is one, the memory that all dma-bufs show
   uint64_t importedBytes = 0;  // the last time
   bool wasDedicated = false;
 
@@ -65,7 +67,7 @@ class FakeDmaBufs {
   const std::shared_ptr<Gpu> gpu_;
   const VolkDeviceTable sound_;
   const DmaBufCalls kernel_;
-  ino_t number_ = 0;  // of the memory
+  std::set<ino_t> numbers_;  // of the memories
   VkDeviceMemory imported_ = VK_NULL_HANDLE;
   std::mutex mutex_;
   std::vector<std::string> calls_;

@@ -5,9 +5,13 @@
 #include <utility>
 
 #include "drivers/vulkan/testing/test_gpu.h"
-#include "hal/cts/model_builder.h"
 
 namespace hearth::vulkan {
+namespace {
+
+constexpr auto kFloat = graph::OperandType::kTensorFloat32;
+
+}  // namespace
 
 void ImportsTest::SetUp() {
   open_.gpu = openTestGpu();
@@ -21,13 +25,31 @@ void ImportsTest::SetUp() {
 }
 
 void ImportsTest::prepare() {
-  constexpr auto kFloat = graph::OperandType::kTensorFloat32;
-  open_.pipelines = *Pipelines::create(open_.gpu);
   hal::cts::ModelBuilder builder;
-  const uint32_t a = builder.input(kFloat, {kCount});
-  const uint32_t b = builder.input(kFloat, {kCount});
-  builder.operation(graph::OperationType::kSub, {a, b, builder.scalar(0)},
+  addDifference(&builder);
+  prepare(builder);
+}
+
+void ImportsTest::prepareWithCopy() {
+  hal::cts::ModelBuilder builder;
+  const uint32_t a = addDifference(&builder);
+  const std::vector<int32_t> shape = {kCount};
+  builder.operation(graph::OperationType::kReshape,
+                    {a, builder.constant(graph::OperandType::kTensorInt32, {1}, shape)},
                     {builder.output(kFloat, {kCount})});
+  prepare(builder);
+}
+
+uint32_t ImportsTest::addDifference(hal::cts::ModelBuilder* builder) {
+  const uint32_t a = builder->input(kFloat, {kCount});
+  const uint32_t b = builder->input(kFloat, {kCount});
+  builder->operation(graph::OperationType::kSub, {a, b, builder->scalar(0)},
+                     {builder->output(kFloat, {kCount})});
+  return a;
+}
+
+void ImportsTest::prepare(hal::cts::ModelBuilder& builder) {
+  open_.pipelines = *Pipelines::create(open_.gpu);
   auto prepared = VulkanPreparedModel::create(open_, builder.model(), {}, {});
   ASSERT_TRUE(prepared) << prepared.error().toString();
   prepared_ = *std::move(prepared);
@@ -62,6 +84,19 @@ uint64_t ImportsTest::run(const memory::PoolRef& pool, uint64_t a, uint64_t b, u
   const hal::ExecutionResult result = (*execution)->compute({});
   EXPECT_TRUE(result.status) << result.status.error().toString();
   EXPECT_EQ(read(pool, output), expected_);
+  return result.copiedBytes;
+}
+
+uint64_t ImportsTest::runWithCopy(const memory::PoolRef& pool, const hal::Argument& difference) {
+  write(pool, 0, a_);
+  write(pool, kPlace, b_);
+  auto execution = prepared_->createExecution(
+      {{in(pool, 0), in(pool, kPlace)}, {difference, in(pool, 2 * kPlace)}});
+  EXPECT_TRUE(execution) << execution.error().toString();
+  if (!execution) return 0;
+  const hal::ExecutionResult result = (*execution)->compute({});
+  EXPECT_TRUE(result.status) << result.status.error().toString();
+  EXPECT_EQ(read(pool, 2 * kPlace), a_);
   return result.copiedBytes;
 }
 
