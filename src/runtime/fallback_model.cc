@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "runtime/device_model.h"
+#include "runtime/overwritten_inputs.h"
 
 namespace hearth::runtime {
 
@@ -138,10 +139,21 @@ class FallbackModel final : public hal::PreparedModel,
 class FallbackExecution final : public hal::Execution {
  public:
   FallbackExecution(std::shared_ptr<FallbackModel> model, std::unique_ptr<hal::Execution> first,
-                    hal::Request request)
-      : model_(std::move(model)), first_(std::move(first)), request_(std::move(request)) {}
+                    hal::Request request, OverwrittenInputs overwritten)
+      : model_(std::move(model)),
+        first_(std::move(first)),
+        request_(std::move(request)),
+        overwritten_(std::move(overwritten)) {}
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
+    const uint64_t copied = overwritten_.copy();
+    hal::ExecutionResult result = computeSomewhere(deadline);
+    result.copiedBytes += copied;
+    return result;
+  }
+
+ private:
+  hal::ExecutionResult computeSomewhere(const base::Deadline& deadline) {
     if (!model_->isFirstTried() && makeSecond()) return second_->compute(deadline);
     hal::ExecutionResult result = first_->compute(deadline);
     if (result.status) model_->noteSuccess();
@@ -152,7 +164,6 @@ class FallbackExecution final : public hal::Execution {
     return second_->compute(deadline);
   }
 
- private:
   bool makeSecond() {
     if (second_ != nullptr) return true;
     if (auto made = model_->createSecond(request_)) second_ = *std::move(made);
@@ -163,7 +174,8 @@ class FallbackExecution final : public hal::Execution {
   std::unique_ptr<hal::Execution> first_;
   // Of the other device, kept from the first failure on: making one takes longer than many runs.
   std::unique_ptr<hal::Execution> second_;
-  hal::Request request_;
+  hal::Request request_;  // of the second one, with its inputs as they were before the first
+  const OverwrittenInputs overwritten_;
 };
 
 Result<std::unique_ptr<hal::Execution>> FallbackModel::createExecution(hal::Request request) {
@@ -171,9 +183,14 @@ Result<std::unique_ptr<hal::Execution>> FallbackModel::createExecution(hal::Requ
   if (!isFirstTried())
     if (auto second = createSecond(request)) return second;
   auto first = prepared_->createExecution(request);
-  if (first)
+  if (first) {
+    const auto isRead = [](size_t /*input*/, size_t /*output*/) {
+      return true;
+    };
+    HEARTH_ASSIGN(OverwrittenInputs overwritten, OverwrittenInputs::take(&request, isRead));
     return std::make_unique<FallbackExecution>(shared_from_this(), std::move(*first),
-                                               std::move(request));
+                                               std::move(request), std::move(overwritten));
+  }
   if (!isWorthAnotherDevice(first.error())) return std::unexpected(std::move(first.error()));
   noteFailure(first.error());
   auto second = createSecond(std::move(request));

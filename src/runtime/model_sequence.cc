@@ -8,6 +8,7 @@
 
 #include "base/trace.h"
 #include "memory/pool.h"
+#include "runtime/overwritten_inputs.h"
 #include "runtime/pool_layout.h"
 
 namespace hearth::runtime {
@@ -23,6 +24,8 @@ struct Place {
   // client omits it.
   std::optional<uint64_t> offset;
   uint64_t length = 0;
+  size_t writer = 0;      // the step that writes it
+  size_t lastReader = 0;  // the last step that reads it
   // Of unknown size, and read by a later step: each execution has memory for it that grows.
   bool isGrowing = false;
 };
@@ -102,8 +105,10 @@ class ModelSequence final : public hal::PreparedModel,
       places_[main.outputs[i]].argument = i;
       places_[main.outputs[i]].isOutput = true;
     }
-    for (const SequenceStep& step : steps_) {
-      for (const uint32_t index : step.inputs) {
+    for (size_t s = 0; s < steps_.size(); ++s) {
+      for (const uint32_t index : steps_[s].outputs) places_[index].writer = s;
+      for (const uint32_t index : steps_[s].inputs) {
+        places_[index].lastReader = s;
         const graph::Operand& operand = main.operands[index];
         Place& place = places_[index];
         if (operand.lifetime == graph::Lifetime::kSubgraphInput || place.offset) continue;
@@ -127,9 +132,10 @@ class ModelSequence final : public hal::PreparedModel,
 class SequenceExecution final : public hal::Execution {
  public:
   SequenceExecution(std::shared_ptr<const ModelSequence> model, hal::Request request,
-                    memory::PoolRef shared)
+                    OverwrittenInputs overwritten, memory::PoolRef shared)
       : model_(std::move(model)),
         request_(std::move(request)),
+        overwritten_(std::move(overwritten)),
         shared_(std::move(shared)),
         bound_(model_->steps().size()) {
     for (const uint32_t index : model_->main().outputs)
@@ -148,6 +154,7 @@ class SequenceExecution final : public hal::Execution {
   hal::ExecutionResult computeSteps(const base::Deadline& deadline) {
     hal::ExecutionResult result;
     hal::Timing sum{0, 0};
+    result.copiedBytes = overwritten_.copy();
     for (size_t i = 0; i < model_->steps().size(); ++i) {
       hal::ExecutionResult part = runStep(i, deadline);
       keepShapes(i, part);
@@ -336,6 +343,7 @@ class SequenceExecution final : public hal::Execution {
 
   std::shared_ptr<const ModelSequence> model_;
   const hal::Request request_;
+  const OverwrittenInputs overwritten_;
   const memory::PoolRef shared_;
   std::vector<std::unique_ptr<hal::Execution>> bound_;  // by step
   std::vector<hal::OutputShape> shapes_;                // by output of the model
@@ -349,12 +357,16 @@ Result<std::unique_ptr<hal::Execution>> ModelSequence::createExecution(hal::Requ
     return fail(
         ErrorCode::kBadData, "The request has {} inputs and {} outputs, the model has {} and {}.",
         request.inputs.size(), request.outputs.size(), main().inputs.size(), main().outputs.size());
+  const auto isReadLater = [this](size_t input, size_t output) {
+    return places_[main().outputs[output]].writer < places_[main().inputs[input]].lastReader;
+  };
+  HEARTH_ASSIGN(OverwrittenInputs overwritten, OverwrittenInputs::take(&request, isReadLater));
   memory::PoolRef shared;
   if (sharedBytes_ != 0) {
     HEARTH_ASSIGN(shared, memory::Pool::anonymous(sharedBytes_));
   }
   return std::make_unique<SequenceExecution>(shared_from_this(), std::move(request),
-                                             std::move(shared));
+                                             std::move(overwritten), std::move(shared));
 }
 
 }  // namespace
