@@ -2,9 +2,13 @@
 // Functions of Vulkan that fail, one after the other: each is an error of the preparation or of the
 // computation, and nothing is left allocated, which the validation layer checks when the device is
 // destroyed.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,13 +17,19 @@
 #include "drivers/vulkan/testing/test_gpu.h"
 #include "drivers/vulkan/vulkan_device.h"
 #include "hal/cts/model_builder.h"
+#include "memory/pool.h"
 
 namespace hearth::vulkan {
 namespace {
 
+using testing::UnorderedElementsAre;
+
+int failures = 0;  // of functions, since a test has begun to count
+
 // Puts a function in place of one of Vulkan's that fails with a result.
 template <VkResult kResult>
 constexpr auto kFailing = [](auto...) {
+  ++failures;
   return kResult;
 };
 
@@ -65,6 +75,11 @@ constexpr Fault kHarmless[] = {
     HEARTH_FAULT(vkCreatePipelineCache),
     HEARTH_FAULT(vkGetPipelineCacheData),
 };
+// These only say how memory of the client becomes a buffer; else it is copied.
+constexpr Fault kOfImports[] = {
+    HEARTH_FAULT(vkGetMemoryFdPropertiesKHR),
+    HEARTH_FAULT(vkGetMemoryHostPointerPropertiesEXT),
+};
 // GpuTest has vkWaitForFences, and SyncFileTest what semaphores need.
 constexpr Fault kOthers[] = {
     HEARTH_FAULT(vkWaitForFences),
@@ -98,6 +113,9 @@ void copyOthers(const VolkDeviceTable& from, VolkDeviceTable& to) {
 #undef HEARTH_COPY
 }
 
+// Of the convolution.
+constexpr uint64_t kInputs = 5 * 5 * 3, kOutputs = 5 * 5 * 4;
+
 hal::Argument argumentOf(std::vector<float>& values) {
   hal::Argument argument;
   argument.kind = hal::Argument::Kind::kPointer;
@@ -106,9 +124,18 @@ hal::Argument argumentOf(std::vector<float>& values) {
   return argument;
 }
 
+hal::Argument argumentOf(memory::PoolRef pool, uint64_t offset, uint64_t length) {
+  hal::Argument argument;
+  argument.kind = hal::Argument::Kind::kPool;
+  argument.pool = std::move(pool);
+  argument.offset = offset;
+  argument.length = length;
+  return argument;
+}
+
 // Computes a convolution once.
 Status computeOnce(hal::PreparedModel& prepared) {
-  std::vector<float> input(5 * 5 * 3, 1.0f), output(5 * 5 * 4);
+  std::vector<float> input(kInputs, 1.0f), output(kOutputs);
   hal::Request request;
   request.inputs.push_back(argumentOf(input));
   request.outputs.push_back(argumentOf(output));
@@ -118,14 +145,55 @@ Status computeOnce(hal::PreparedModel& prepared) {
   return {};
 }
 
+Result<std::shared_ptr<hal::PreparedModel>> prepareConvolution(const std::shared_ptr<Gpu>& gpu) {
+  HEARTH_ASSIGN(std::shared_ptr<Pipelines> pipelines, Pipelines::create(gpu));
+  return VulkanPreparedModel::create({gpu, std::move(pipelines)}, hal::cts::convolutionModel(5), {},
+                                     {});
+}
+
 // Prepares it before.
 Status computeOnce(const std::shared_ptr<Gpu>& gpu) {
-  HEARTH_ASSIGN(std::shared_ptr<Pipelines> pipelines, Pipelines::create(gpu));
-  HEARTH_ASSIGN(const auto prepared,
-                VulkanPreparedModel::create({gpu, std::move(pipelines)},
-                                            hal::cts::convolutionModel(5), {}, {}));
+  HEARTH_ASSIGN(const auto prepared, prepareConvolution(gpu));
   return computeOnce(*prepared);
 }
+
+// How the GPU reaches memories of the client.
+enum class Import { kPages, kDescriptor };
+
+// A GPU that imports little memories, too, and takes shared memory for dma-bufs where it imports
+// these. Null where it cannot.
+std::shared_ptr<Gpu> openForImports(Import import) {
+  std::shared_ptr<Gpu> gpu = openTestGpu();
+  if (gpu == nullptr) return nullptr;
+  gpu->factsForTest().leastImport = 1;
+  const bool isOfDmaBufs = import == Import::kDescriptor;
+  if (isOfDmaBufs)
+    gpu->dmaBufCallsForTest() = {[](int) { return true; },
+                                 [](int, uint64_t) {
+                                   return Status();
+                                 }};
+  return (isOfDmaBufs ? gpu->facts().importsDmaBufs : gpu->importsHostMemory()) ? gpu : nullptr;
+}
+
+// As computeOnce(), with arguments in a memory; says how many of their bytes were copied.
+Result<uint64_t> computeInMemory(hal::PreparedModel& prepared) {
+  constexpr uint64_t kPlace = 4096;  // where a tensor may begin, on any GPU
+  HEARTH_ASSIGN(const memory::PoolRef pool, memory::Pool::anonymous(2 * kPlace));
+  auto* const values = reinterpret_cast<float*>(pool->mutableData());
+  std::fill_n(values, kInputs, 1.0f);
+  hal::Request request;
+  request.inputs.push_back(argumentOf(pool, 0, kInputs * sizeof(float)));
+  request.outputs.push_back(argumentOf(pool, kPlace, kOutputs * sizeof(float)));
+  HEARTH_ASSIGN(const auto execution, prepared.createExecution(std::move(request)));
+  const hal::ExecutionResult result = execution->compute({});
+  HEARTH_TRY(result.status);
+  EXPECT_EQ(values[kPlace / sizeof(float)], 12.0f);
+  return result.copiedBytes;
+}
+
+// Where the memory was imported, only outputs are copied.
+constexpr uint64_t kCopiedOfImport = kOutputs * sizeof(float);
+constexpr uint64_t kCopiedOfAll = (kInputs + kOutputs) * sizeof(float);
 
 class VulkanFaultsTest : public testing::Test {
  protected:
@@ -152,9 +220,62 @@ TEST_F(VulkanFaultsTest, AFunctionThatFailsIsAnError) {
     EXPECT_TRUE(computeOnce(gpu_)) << fault.name;
   }
   for (const Fault& fault : kHarmless) {
+    failures = 0;
     fault.exhaust(gpu_->functionsForTest());
     EXPECT_TRUE(computeOnce(gpu_)) << fault.name;
+    EXPECT_GT(failures, 0) << fault.name;
     gpu_->functionsForTest() = sound;
+  }
+}
+
+// Functions that fail while memory of the client becomes a buffer, and afterwards.
+TEST_F(VulkanFaultsTest, WhereAFunctionFailsForAnImportMemoryIsCopied) {
+  std::vector<Fault> faults(std::begin(kFaults), std::end(kFaults));
+  faults.insert(faults.end(), std::begin(kOfImports), std::end(kOfImports));
+  for (const auto& [import, asking] :
+       {std::pair{Import::kPages, "vkGetMemoryHostPointerPropertiesEXT"},
+        std::pair{Import::kDescriptor, "vkGetMemoryFdPropertiesKHR"}}) {
+    std::set<std::string> copied, failed;
+    OpenGpu open;
+    for (const Fault& fault : faults) {
+      SCOPED_TRACE(fault.name);
+      if (open.gpu == nullptr || !open.gpu->importsHostMemory()) {
+        open.gpu = openForImports(import);
+        if (open.gpu == nullptr) GTEST_SKIP() << "It imports no such memory.";
+        open.pipelines = *Pipelines::create(open.gpu);
+      }
+      // With buffers for all arguments, as another one may have made them before.
+      const auto prepared =
+          VulkanPreparedModel::create(open, hal::cts::convolutionModel(5), {}, {});
+      ASSERT_TRUE(prepared) << prepared.error().toString();
+      const VolkDeviceTable sound = open.gpu->functions();
+      failures = 0;
+      fault.exhaust(open.gpu->functionsForTest());
+      const Result<uint64_t> result = computeInMemory(**prepared);
+      open.gpu->functionsForTest() = sound;
+      if (failures == 0) {
+        ASSERT_TRUE(result) << result.error().toString();
+        EXPECT_EQ(*result, kCopiedOfImport);
+        continue;
+      }
+      if (result) {
+        EXPECT_EQ(*result, kCopiedOfAll);
+        copied.insert(fault.name);
+      } else {
+        EXPECT_EQ(result.error().code(), ErrorCode::kResourceExhaustedTransient);
+        failed.insert(fault.name);
+      }
+      // The device goes on.
+      const Result<uint64_t> next = computeInMemory(**prepared);
+      EXPECT_TRUE(next) << next.error().toString();
+    }
+    EXPECT_THAT(copied, UnorderedElementsAre("vkAllocateMemory", "vkBindBufferMemory",
+                                             "vkCreateBuffer", asking));
+    EXPECT_THAT(failed, UnorderedElementsAre("vkAllocateCommandBuffers", "vkAllocateDescriptorSets",
+                                             "vkBeginCommandBuffer", "vkCreateCommandPool",
+                                             "vkCreateDescriptorPool", "vkCreateFence",
+                                             "vkEndCommandBuffer", "vkQueueSubmit",
+                                             "vkResetCommandPool", "vkResetFences"));
   }
 }
 
@@ -178,28 +299,42 @@ TEST_F(VulkanFaultsTest, MemoryMayEndAtEachAllocation) {
                                                  VkDeviceMemory* memory) {
     return left-- > 0 ? allocate(device, info, callbacks, memory) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
   };
-  int failures = 0;
-  for (;; ++failures) {
-    left = failures;
+  int allocations = 0;
+  for (;; ++allocations) {
+    left = allocations;
     const Status status = computeOnce(gpu_);
     if (status) break;
     ASSERT_EQ(status.error().code(), ErrorCode::kResourceExhaustedTransient);
-    ASSERT_LT(failures, 100);
+    ASSERT_LT(allocations, 100);
   }
   // Constants with their stage, the arena, inputs and outputs.
-  EXPECT_GE(failures, 4);
+  EXPECT_GE(allocations, 4);
 }
 
 // So that this test knows of each function that the driver begins to use.
 TEST_F(VulkanFaultsTest, TheDriverNeedsNoFunctionBesidesThese) {
-  VolkDeviceTable listed{};
-  for (const Fault& fault : kFaults) fault.copy(gpu_->functions(), listed);
-  for (const Fault& fault : kHarmless) fault.copy(gpu_->functions(), listed);
-  for (const Fault& fault : kOthers) fault.copy(gpu_->functions(), listed);
-  copyOthers(gpu_->functions(), listed);
-  gpu_->functionsForTest() = listed;
+  const auto leaveListed = [](Gpu& gpu) {
+    VolkDeviceTable listed{};
+    for (const Fault& fault : kFaults) fault.copy(gpu.functions(), listed);
+    for (const Fault& fault : kHarmless) fault.copy(gpu.functions(), listed);
+    for (const Fault& fault : kOfImports) fault.copy(gpu.functions(), listed);
+    for (const Fault& fault : kOthers) fault.copy(gpu.functions(), listed);
+    copyOthers(gpu.functions(), listed);
+    gpu.functionsForTest() = listed;
+  };
+  leaveListed(*gpu_);
   const Status status = computeOnce(gpu_);
   EXPECT_TRUE(status) << status.error().toString();
+  for (const Import import : {Import::kPages, Import::kDescriptor}) {
+    const std::shared_ptr<Gpu> gpu = openForImports(import);
+    if (gpu == nullptr) GTEST_SKIP() << "It imports no such memory.";
+    leaveListed(*gpu);
+    const auto prepared = prepareConvolution(gpu);
+    ASSERT_TRUE(prepared) << prepared.error().toString();
+    const Result<uint64_t> copied = computeInMemory(**prepared);
+    ASSERT_TRUE(copied) << copied.error().toString();
+    EXPECT_EQ(*copied, kCopiedOfImport);
+  }
 }
 
 TEST_F(VulkanFaultsTest, AFunctionThatFailsForMemoryOfTheDeviceIsAnError) {
@@ -209,25 +344,25 @@ TEST_F(VulkanFaultsTest, AFunctionThatFailsForMemoryOfTheDeviceIsAnError) {
   ASSERT_TRUE(prepared) << prepared.error().toString();
   const auto useMemory = [&]() -> Status {
     HEARTH_ASSIGN(const auto buffer, device->allocate({}, {{*prepared, true, 0}}));
-    HEARTH_ASSIGN(const memory::PoolRef pool, memory::Pool::anonymous(5 * 5 * 3 * sizeof(float)));
+    HEARTH_ASSIGN(const memory::PoolRef pool, memory::Pool::anonymous(kInputs * sizeof(float)));
     HEARTH_TRY(buffer->copyFrom(pool, {}));
     return buffer->copyTo(pool);
   };
   const VolkDeviceTable sound = gpu_->functions();
-  int failures = 0;
+  int errors = 0;
   for (const Fault& fault : kFaults) {
     fault.exhaust(gpu_->functionsForTest());
     const Status status = useMemory();
     gpu_->functionsForTest() = sound;
     // Some functions are for shaders only.
     if (status) continue;
-    ++failures;
+    ++errors;
     EXPECT_EQ(status.error().code(), ErrorCode::kResourceExhaustedTransient) << fault.name;
     EXPECT_NE(status.error().message().find(fault.name), std::string::npos)
         << status.error().message();
     EXPECT_TRUE(useMemory()) << fault.name;
   }
-  EXPECT_EQ(failures, 12);
+  EXPECT_EQ(errors, 12);
   EXPECT_TRUE(computeOnce(**prepared));
 }
 
@@ -249,7 +384,7 @@ TEST_F(VulkanFaultsTest, AKernelThatNeverEndsIsADeadObject) {
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().code(), ErrorCode::kDeadObject);
   }
-  const memory::PoolRef pool = *memory::Pool::anonymous(5 * 5 * 3 * sizeof(float));
+  const memory::PoolRef pool = *memory::Pool::anonymous(kInputs * sizeof(float));
   EXPECT_FALSE((*buffer)->copyTo(pool));
   const auto prepared = device->prepareModel(model, {}, {});
   ASSERT_TRUE(prepared) << prepared.error().toString();
@@ -261,7 +396,7 @@ TEST_F(VulkanFaultsTest, AKernelThatNeverEndsIsADeadObject) {
   old.kind = hal::Argument::Kind::kBuffer;
   old.token = (*buffer)->token();
   request.inputs.push_back(std::move(old));
-  std::vector<float> output(5 * 5 * 4);
+  std::vector<float> output(kOutputs);
   request.outputs.push_back(argumentOf(output));
   EXPECT_FALSE((*prepared)->createExecution(std::move(request)));
 }
