@@ -100,13 +100,19 @@ struct BundleParts : StoreWorkers {
         newFacts(parent.newFacts) {}
 
   static BlockChecks::Memory checkMemory(BundleParts* self) {
-    return {
-        .isLasting = [self] { return self->boot != BootId{} && self->notes->isWritable(); },
-        .recall = [self](const base::Sha256Digest& id) { return self->notes->checkedBlocks(id); },
-        .remember =
-            [self](const base::Sha256Digest& id, uint64_t blocks, bool isAll) {
-              self->notes->rememberCheckedBlocks(id, blocks, isAll);
-            }};
+    return {.isLasting = [self] { return self->boot != BootId{} && self->notes->isWritable(); },
+            .recall =
+                [self](std::span<const base::Sha256Digest> ids) {
+                  std::vector<uint64_t> blocks;
+                  for (const base::Sha256Digest& id : ids)
+                    blocks.push_back(self->notes->checkedBlocks(id));
+                  return blocks;
+                },
+            .remember =
+                [self](std::span<const CheckedBlocks> checks) {
+                  for (const auto& [id, blocks, isAll] : checks)
+                    self->notes->rememberCheckedBlocks(id, blocks, isAll);
+                }};
   }
 
   const StoreOptions options;

@@ -68,18 +68,19 @@ struct StoreParts : StoreWorkers {
   }
 
   static BlockChecks::Memory checkMemory(StoreParts* self) {
-    return {
-        .isLasting =
-            [self] {
-              return self->identities && self->identityFolder->isWritable() &&
-                     self->folders->boot() != BootId{};
-            },
-        .recall =
-            [self](const base::Sha256Digest& id) { return self->identities->checkedBlocks(id); },
-        .remember =
-            [self](const base::Sha256Digest& id, uint64_t blocks, bool isAll) {
-              self->identities->rememberCheckedBlocks(id, blocks, isAll);
-            }};
+    return {.isLasting =
+                [self] {
+                  return self->identities && self->identityFolder->isWritable() &&
+                         self->folders->boot() != BootId{};
+                },
+            .recall =
+                [self](std::span<const base::Sha256Digest> ids) {
+                  return self->identities->checkedBlocks(ids);
+                },
+            .remember =
+                [self](std::span<const CheckedBlocks> checks) {
+                  self->identities->rememberCheckedBlocks(checks);
+                }};
   }
 
   const std::shared_ptr<StoreFolders> folders;

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/crash_point.h"
 #include "base/file_size_signal.h"
 #include "base/fork_gate.h"
 #include "base/log.h"
@@ -33,6 +34,67 @@ base::Sha256Digest partKey(const base::Sha256Digest& check) {
   hash.update("checked blocks", 14);
   addToKey(hash, check);
   return hash.finish();
+}
+
+// One transaction of several statements, or none where `isWanted` is false. What is not committed
+// is undone.
+class Transaction {
+ public:
+  Transaction(sqlite3* database, bool isWanted) : database_(database) {
+    isOpen_ = isWanted && run("BEGIN") == SQLITE_OK;
+  }
+  ~Transaction() {
+    if (isOpen_) run("ROLLBACK");
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  // SQLite's code.
+  int commit() {
+    if (!isOpen_) return SQLITE_OK;
+    const int code = run("COMMIT");
+    isOpen_ = code != SQLITE_OK;
+    return code;
+  }
+
+ private:
+  int run(const char* text) { return sqlite3_exec(database_, text, nullptr, nullptr, nullptr); }
+
+  sqlite3* const database_;
+  bool isOpen_ = false;
+};
+
+// Runs a SELECT of digest, time and checksum; SQLite's code, SQLITE_OK also where there is no entry
+// or only a damaged one.
+int findEntry(sqlite3_stmt* statement, const base::Sha256Digest& key,
+              std::optional<IdentityEntry>& entry) {
+  sqlite3_bind_blob(statement, 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
+  const int code = sqlite3_step(statement);
+  if (code == SQLITE_ROW && isBlobOf(statement, 0, key.size()) &&
+      isBlobOf(statement, 2, key.size())) {
+    IdentityEntry found;
+    std::memcpy(found.digest.data(), sqlite3_column_blob(statement, 0), key.size());
+    found.when = sqlite3_column_int64(statement, 1);
+    const base::Sha256Digest expected = checksumOf(key, found);
+    if (std::memcmp(expected.data(), sqlite3_column_blob(statement, 2), key.size()) == 0)
+      entry = found;
+  }
+  return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+// Runs an INSERT of an entry. SQLite's code.
+int addEntry(sqlite3_stmt* statement, const base::Sha256Digest& key, const IdentityEntry& entry) {
+  const base::Sha256Digest check = checksumOf(key, entry);
+  const auto bind = [&](int column, const base::Sha256Digest& value) {
+    sqlite3_bind_blob(statement, column, value.data(), static_cast<int>(value.size()),
+                      SQLITE_STATIC);
+  };
+  bind(1, key);
+  bind(2, entry.digest);
+  sqlite3_bind_int64(statement, 3, entry.when);
+  bind(4, check);
+  const int code = sqlite3_step(statement);
+  return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
 base::Sha256Digest tagKeyPlace() {
@@ -124,41 +186,43 @@ bool IdentityTable::discardIfBroken(int code) {
 }
 
 std::optional<IdentityEntry> IdentityTable::read(const base::Sha256Digest& key) {
+  return read({&key, 1}).front();
+}
+
+std::vector<std::optional<IdentityEntry>> IdentityTable::read(
+    std::span<const base::Sha256Digest> keys) {
+  std::vector<std::optional<IdentityEntry>> entries(keys.size());
   const base::FileSizeSignalOff signalOff;
   const std::lock_guard lock(mutex_);
-  if (!open(false)) return std::nullopt;
+  if (!open(false)) return entries;
   constexpr std::string_view kSelect = "SELECT digest, time, checksum FROM entry1 WHERE key = ?";
   int code = 0;
-  std::optional<IdentityEntry> entry;
   {
     SqlStatement statement = prepareStatement(database_, kSelect, code);
     // A file without the table is new or broken; creating the table tells which.
     if (code == SQLITE_ERROR && writable_ && !isReadyForWriting_) {
-      if (!open(true)) return std::nullopt;
+      if (!open(true)) return entries;
       statement = prepareStatement(database_, kSelect, code);
     }
-    if (code == SQLITE_OK) {
-      sqlite3_bind_blob(statement.get(), 1, key.data(), static_cast<int>(key.size()),
-                        SQLITE_STATIC);
-      code = sqlite3_step(statement.get());
-    }
-    if (code == SQLITE_ROW && isBlobOf(statement.get(), 0, key.size()) &&
-        isBlobOf(statement.get(), 2, key.size())) {
-      IdentityEntry found;
-      std::memcpy(found.digest.data(), sqlite3_column_blob(statement.get(), 0), key.size());
-      found.when = sqlite3_column_int64(statement.get(), 1);
-      const base::Sha256Digest expected = checksumOf(key, found);
-      if (std::memcmp(expected.data(), sqlite3_column_blob(statement.get(), 2), key.size()) == 0)
-        entry = found;
+    // Otherwise each look-up would lock the file and look whether it has changed.
+    const Transaction transaction(database_, code == SQLITE_OK && keys.size() > 1);
+    for (size_t i = 0; i < keys.size() && code == SQLITE_OK; ++i) {
+      code = findEntry(statement.get(), keys[i], entries[i]);
+      sqlite3_reset(statement.get());
     }
   }
   discardIfBroken(code);
-  return entry;
+  return entries;
 }
 
 void IdentityTable::write(const base::Sha256Digest& key, const IdentityEntry& entry,
                           IfThere ifThere) {
-  if (!writable_) return;
+  const KeyedEntry keyed{key, entry};
+  write({&keyed, 1}, ifThere);
+}
+
+void IdentityTable::write(std::span<const KeyedEntry> entries, IfThere ifThere) {
+  if (!writable_ || entries.empty()) return;
   const base::FileSizeSignalOff signalOff;
   const std::lock_guard lock(mutex_);
   if (!open(true)) return;
@@ -169,18 +233,14 @@ void IdentityTable::write(const base::Sha256Digest& key, const IdentityEntry& en
         ifThere == IfThere::kReplace ? "INSERT OR REPLACE INTO entry1 VALUES(?, ?, ?, ?)"
                                      : "INSERT OR IGNORE INTO entry1 VALUES(?, ?, ?, ?)",
         code);
-    if (code == SQLITE_OK) {
-      const base::Sha256Digest check = checksumOf(key, entry);
-      const auto bind = [&](int column, const base::Sha256Digest& value) {
-        sqlite3_bind_blob(statement.get(), column, value.data(), static_cast<int>(value.size()),
-                          SQLITE_STATIC);
-      };
-      bind(1, key);
-      bind(2, entry.digest);
-      sqlite3_bind_int64(statement.get(), 3, entry.when);
-      bind(4, check);
-      code = sqlite3_step(statement.get());
+    Transaction transaction(database_, code == SQLITE_OK && entries.size() > 1);
+    for (size_t i = 0; i < entries.size() && code == SQLITE_OK; ++i) {
+      code = addEntry(statement.get(), entries[i].key, entries[i].entry);
+      sqlite3_reset(statement.get());
     }
+    HEARTH_CRASH_POINT("identity.before_commit");
+    if (code == SQLITE_OK) code = transaction.commit();
+    HEARTH_CRASH_POINT("identity.after_commit");
   }
   discardIfBroken(code);
 }
@@ -254,20 +314,34 @@ base::Sha256Digest IdentityTable::checkedKey(const SegmentKey& key, const FileGe
   return hash.finish();
 }
 
-uint64_t IdentityTable::checkedBlocks(const base::Sha256Digest& check) {
-  if (read(check)) return UINT64_MAX;
-  const std::optional<IdentityEntry> part = read(partKey(check));
-  uint64_t blocks = 0;
-  if (part) std::memcpy(&blocks, part->digest.data(), sizeof blocks);
+std::vector<uint64_t> IdentityTable::checkedBlocks(std::span<const base::Sha256Digest> checks) {
+  std::vector<uint64_t> blocks(checks.size());
+  std::vector<size_t> open;
+  std::vector<base::Sha256Digest> parts;
+  const std::vector<std::optional<IdentityEntry>> whole = read(checks);
+  for (size_t i = 0; i < checks.size(); ++i) {
+    if (whole[i]) {
+      blocks[i] = UINT64_MAX;
+    } else {
+      open.push_back(i);
+      parts.push_back(partKey(checks[i]));
+    }
+  }
+  if (open.empty()) return blocks;
+  const std::vector<std::optional<IdentityEntry>> begun = read(parts);
+  for (size_t i = 0; i < open.size(); ++i)
+    if (begun[i]) std::memcpy(&blocks[open[i]], begun[i]->digest.data(), sizeof blocks[0]);
   return blocks;
 }
 
-void IdentityTable::rememberCheckedBlocks(const base::Sha256Digest& check, uint64_t blocks,
-                                          bool isAll) {
-  if (isAll) return write(check, {{}, base::wallClock()});
-  IdentityEntry part{{}, base::wallClock()};
-  std::memcpy(part.digest.data(), &blocks, sizeof blocks);
-  write(partKey(check), part);
+void IdentityTable::rememberCheckedBlocks(std::span<const CheckedBlocks> checks) {
+  std::vector<KeyedEntry> entries;
+  for (const auto& [id, blocks, isAll] : checks) {
+    IdentityEntry entry{{}, base::wallClock()};
+    if (!isAll) std::memcpy(entry.digest.data(), &blocks, sizeof blocks);
+    entries.push_back({isAll ? id : partKey(id), entry});
+  }
+  write(entries);
 }
 
 bool IdentityTable::isChecked(const SegmentKey& key, const FileGeneration& file,

@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/sha256.h"
+#include "cache/identity/checked_blocks.h"
 #include "cache/identity/content_memory.h"
 #include "cache/identity/latest_entries.h"
 #include "cache/object/boot_id.h"
@@ -50,9 +53,11 @@ class IdentityTable : public ContentMemory {
   // The name of the check of a file's blocks (block_checks.h).
   static base::Sha256Digest checkedKey(const SegmentKey& key, const FileGeneration& file,
                                        const BootId& boot);
-  // How many of the first blocks were found right; UINT64_MAX = all, 0 = nothing is known.
-  uint64_t checkedBlocks(const base::Sha256Digest& check);
-  void rememberCheckedBlocks(const base::Sha256Digest& check, uint64_t blocks, bool isAll);
+  // For each check, how many of the first blocks were found right; UINT64_MAX = all, 0 = nothing is
+  // known.
+  std::vector<uint64_t> checkedBlocks(std::span<const base::Sha256Digest> checks);
+  // All of them in one transaction.
+  void rememberCheckedBlocks(std::span<const CheckedBlocks> checks);
 
   // Forgets entries that were not remembered again for `seconds`, and those with a time in the
   // future.
@@ -64,9 +69,17 @@ class IdentityTable : public ContentMemory {
   // True when the file was unusable and has been removed.
   bool discardIfBroken(int code);
   std::optional<IdentityEntry> read(const base::Sha256Digest& key);
+  // An entry, or none, for each key, all from one state of the database.
+  std::vector<std::optional<IdentityEntry>> read(std::span<const base::Sha256Digest> keys);
   enum class IfThere { kReplace, kKeep };
+  struct KeyedEntry {
+    base::Sha256Digest key{};
+    IdentityEntry entry;
+  };
   void write(const base::Sha256Digest& key, const IdentityEntry& entry,
              IfThere ifThere = IfThere::kReplace);
+  // All of them or none.
+  void write(std::span<const KeyedEntry> entries, IfThere ifThere = IfThere::kReplace);
   bool isPrivate() const;
 
   const int folder_;

@@ -14,6 +14,7 @@
 
 #include "base/descriptor.h"
 #include "base/fork_test_util.h"
+#include "cache/testing/crash_points.h"
 #include "cache/testing/store_test_util.h"
 
 namespace hearth::cache {
@@ -200,6 +201,42 @@ TEST_F(IdentityTableTest, ChecksAreRememberedForOneBoot) {
   table().rememberChecked(segmentKey(1), file, BootId{});
   EXPECT_FALSE(table().isChecked(segmentKey(1), file, BootId{}));
 }
+
+TEST_F(IdentityTableTest, ItIsKnownHowFarEachCheckHasCome) {
+  const base::Sha256Digest ids[] = {segmentKey(1).bytes, segmentKey(2).bytes, segmentKey(3).bytes};
+  EXPECT_EQ(table().checkedBlocks(ids), std::vector<uint64_t>({0, 0, 0}));
+  const CheckedBlocks found[] = {{ids[0], 4, true}, {ids[2], 7, false}};
+  table().rememberCheckedBlocks(found);
+  EXPECT_EQ(table().checkedBlocks(ids), std::vector<uint64_t>({UINT64_MAX, 0, 7}));
+  const CheckedBlocks later[] = {{ids[2], 9, true}, {ids[1], 1, false}};
+  table().rememberCheckedBlocks(later);
+  EXPECT_EQ(table().checkedBlocks(ids), std::vector<uint64_t>({UINT64_MAX, 1, UINT64_MAX}));
+}
+
+#ifdef HEARTH_TEST_HOOKS
+TEST_F(IdentityTableTest, KilledWhileItWritesItKnowsAllOfItOrNothing) {
+  std::vector<base::Sha256Digest> ids;
+  std::vector<CheckedBlocks> found;
+  for (uint64_t i = 1; i <= 200; ++i) {
+    ids.push_back(segmentKey(i).bytes);
+    found.push_back({ids.back(), 1, true});
+  }
+  for (const auto& [point, isThere] :
+       {std::pair("identity.before_commit", false), {"identity.after_commit", true}}) {
+    SCOPED_TRACE(point);
+    fs::remove(database());
+    const auto work = [&] {
+      table().rememberCheckedBlocks(found);
+      return 0;
+    };
+    EXPECT_TRUE(wasKilled(endOfCrashing(point, work)));
+    EXPECT_EQ(table().checkedBlocks(ids),
+              std::vector<uint64_t>(ids.size(), isThere ? UINT64_MAX : 0));
+    table().rememberCheckedBlocks(found);
+    EXPECT_EQ(table().checkedBlocks(ids), std::vector<uint64_t>(ids.size(), UINT64_MAX));
+  }
+}
+#endif
 
 TEST_F(IdentityTableTest, ADamagedFileNeverAnswersWrongly) {
   {

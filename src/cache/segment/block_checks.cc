@@ -25,9 +25,7 @@ void end(BlockCheck& check, const StoreStatus& status) {
 }
 
 // One name for a set of checks, whatever their order.
-base::Sha256Digest idOf(const std::vector<std::shared_ptr<BlockCheck>>& checks) {
-  std::vector<base::Sha256Digest> ids;
-  for (const auto& check : checks) ids.push_back(check->id());
+base::Sha256Digest idOf(std::vector<base::Sha256Digest> ids) {
   std::ranges::sort(ids);
   base::Sha256 hash;
   hash.update("all of these", 12);
@@ -58,31 +56,33 @@ BlockChecks::Checks BlockChecks::pending() {
   return checks_;
 }
 
-void BlockChecks::inspect(BlockCheck& check, const std::function<bool()>& mayGoOn) {
+// Takes up checks where earlier processes left them.
+void BlockChecks::recall(std::span<const std::shared_ptr<BlockCheck>> checks,
+                         std::span<const base::Sha256Digest> ids) const {
+  const std::vector<uint64_t> known = memory_.recall(ids);
+  for (size_t i = 0; i < checks.size(); ++i)
+    if (checks[i]->right == 0) checks[i]->right = std::min(known[i], checks[i]->blocks);
+}
+
+void BlockChecks::inspect(BlockCheck& check, const std::function<bool()>& mayGoOn,
+                          const std::function<void(uint64_t right)>& remember) {
   if (check.isOver) return;
-  const bool isLasting = memory_.isLasting();
-  const base::Sha256Digest id = isLasting ? check.id() : base::Sha256Digest();
-  if (isLasting && check.right == 0) {
-    const uint64_t known = std::min(memory_.recall(id), check.blocks);
-    check.right = known;
-    if (known == check.blocks) return end(check, {});
-  }
   const uint64_t from = check.right;
+  if (from == check.blocks) return end(check, {});
   uint64_t remembered = from;
   bool isEnded = false;
-  const auto remember = [&] {
-    if (isLasting && check.right > remembered)
-      memory_.remember(id, check.right, check.right == check.blocks);
+  const auto rememberNew = [&] {
+    if (check.right > remembered) remember(check.right);
     remembered = check.right;
   };
   const StoreStatus status = check.run(from, [&](uint64_t block) {
     check.right = block;
-    if (block >= remembered + kRememberedBlocks) remember();
+    if (block >= remembered + kRememberedBlocks) rememberNew();
     isEnded = !mayGoOn();
     return !isEnded;
   });
   if (status && !isEnded) check.right = check.blocks;
-  remember();
+  rememberNew();
   if (!status || check.right == check.blocks) end(check, status);
 }
 
@@ -91,9 +91,17 @@ void BlockChecks::runAll(const std::function<bool()>& isStopping) {
     const std::lock_guard lock(mutex_);
     isAwaited_ = false;
   }
+  const bool isLasting = memory_.isLasting();
   for (const auto& check : pending()) {
     if (isStopping()) return;
-    inspect(*check, [&] { return !isStopping(); });
+    const base::Sha256Digest id = isLasting ? check->id() : base::Sha256Digest();
+    if (isLasting) recall({&check, 1}, {&id, 1});
+    inspect(
+        *check, [&] { return !isStopping(); },
+        [&](uint64_t right) {
+          const CheckedBlocks position{id, right, right == check->blocks};
+          if (isLasting) memory_.remember({&position, 1});
+        });
   }
 }
 
@@ -101,10 +109,13 @@ void BlockChecks::runPart(const Limits& limits) {
   const Checks checks = pending();
   if (checks.empty()) return;
   if (!memory_.isLasting()) return sample(checks, limits.sample);
+  std::vector<base::Sha256Digest> ids;
+  for (const auto& check : checks) ids.push_back(check->id());
   // Asking about each segment would take long where there are hundreds and all are known to be
   // right.
-  const base::Sha256Digest all = idOf(checks);
-  if (checks.size() > 1 && memory_.recall(all) == UINT64_MAX) return;
+  const base::Sha256Digest all = idOf(ids);
+  if (checks.size() > 1 && memory_.recall({&all, 1}).front() == UINT64_MAX) return;
+  recall(checks, ids);
   const auto deadline = std::chrono::steady_clock::now() + limits.time;
   uint64_t done = 0;
   const auto mayGoOn = [&] {
@@ -114,13 +125,21 @@ void BlockChecks::runPart(const Limits& limits) {
     ++done;
     return true;
   };
-  for (const auto& check : checks) {
-    inspect(*check, mayGoOn);
-    if (!check->isOver) return;
+  // Written once at the end: each write takes longer than the check of a small segment. Who is
+  // killed before has checked in vain.
+  std::vector<CheckedBlocks> found;
+  size_t over = 0;
+  for (; over < checks.size(); ++over) {
+    BlockCheck& check = *checks[over];
+    inspect(check, mayGoOn,
+            [&](uint64_t right) { found.push_back({ids[over], right, right == check.blocks}); });
+    if (!check.isOver) break;
   }
-  const bool isRight =
-      std::ranges::all_of(checks, [](const auto& check) { return check->right == check->blocks; });
-  if (isRight && checks.size() > 1) memory_.remember(all, checks.size(), true);
+  const bool isRight = over == checks.size() && std::ranges::all_of(checks, [](const auto& check) {
+                         return check->right == check->blocks;
+                       });
+  if (isRight && checks.size() > 1) found.push_back({all, checks.size(), true});
+  if (!found.empty()) memory_.remember(found);
 }
 
 void BlockChecks::sample(const Checks& checks, uint64_t blocks) {

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/sha256.h"
+#include "cache/identity/checked_blocks.h"
 #include "cache/object/store_failure.h"
 
 namespace hearth::cache {
@@ -42,9 +44,9 @@ class BlockChecks {
     // Whether what is remembered outlives the process. If not, the other functions are never
     // called.
     std::function<bool()> isLasting;
-    std::function<uint64_t(const base::Sha256Digest& id)> recall;
-    // `isAll`: these are all blocks.
-    std::function<void(const base::Sha256Digest& id, uint64_t blocks, bool isAll)> remember;
+    // For each of several checks at once, since asking takes longer than the answer.
+    std::function<std::vector<uint64_t>(std::span<const base::Sha256Digest> ids)> recall;
+    std::function<void(std::span<const CheckedBlocks> checks)> remember;
   };
   explicit BlockChecks(Memory memory) : memory_(std::move(memory)) {}
 
@@ -72,7 +74,10 @@ class BlockChecks {
  private:
   using Checks = std::vector<std::shared_ptr<BlockCheck>>;
   Checks pending();
-  void inspect(BlockCheck& check, const std::function<bool()>& mayGoOn);
+  void recall(std::span<const std::shared_ptr<BlockCheck>> checks,
+              std::span<const base::Sha256Digest> ids) const;
+  static void inspect(BlockCheck& check, const std::function<bool()>& mayGoOn,
+                      const std::function<void(uint64_t right)>& remember);
   static void sample(const Checks& checks, uint64_t blocks);
 
   const Memory memory_;

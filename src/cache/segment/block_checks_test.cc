@@ -22,19 +22,26 @@ class BlockChecksTest : public testing::Test {
   // This outlives the processes of a test.
   std::map<base::Sha256Digest, uint64_t> known_;
   int questions_ = 0;
+  int notes_ = 0;
   bool isLasting_ = true;
 
   BlockChecks::Memory memory() {
     return {.isLasting = [this] { return isLasting_; },
             .recall =
-                [this](const base::Sha256Digest& id) {
+                [this](std::span<const base::Sha256Digest> ids) {
                   ++questions_;
-                  const auto found = known_.find(id);
-                  return found == known_.end() ? 0 : found->second;
+                  std::vector<uint64_t> blocks;
+                  for (const base::Sha256Digest& id : ids) {
+                    const auto found = known_.find(id);
+                    blocks.push_back(found == known_.end() ? 0 : found->second);
+                  }
+                  return blocks;
                 },
             .remember =
-                [this](const base::Sha256Digest& id, uint64_t blocks, bool isAll) {
-                  known_[id] = isAll ? UINT64_MAX : blocks;
+                [this](std::span<const CheckedBlocks> checks) {
+                  ++notes_;
+                  for (const auto& [id, blocks, isAll] : checks)
+                    known_[id] = isAll ? UINT64_MAX : blocks;
                 }};
   }
 
@@ -99,6 +106,23 @@ TEST_F(BlockChecksTest, EachProcessGoesOnWhereTheLastEnded) {
   questions_ = 0;
   endAtOnce();
   EXPECT_EQ(questions_, 1);
+}
+
+// Each query and each write of a database takes longer than the check of a small file.
+TEST_F(BlockChecksTest, AnExitAsksAndWritesOnceForAllFiles) {
+  for (uint64_t i = 1; i <= 100; ++i) files_[i].blocks = 1;
+  const Limits limits{.least = 1, .most = 60, .time = std::chrono::hours(1)};
+  endAtOnce(limits);
+  EXPECT_EQ(files_[60].read, upTo(1));
+  EXPECT_TRUE(files_[61].read.empty());
+  EXPECT_EQ(questions_, 2) << "one about all of them together, one about each";
+  EXPECT_EQ(notes_, 1);
+  endAtOnce(limits);
+  EXPECT_EQ(notes_, 2);
+  for (const auto& [number, file] : files_) EXPECT_EQ(file.read, upTo(1)) << number;
+  EXPECT_EQ(known_.size(), files_.size() + 1);
+  endAtOnce(limits);
+  EXPECT_EQ(notes_, 2) << "There is nothing new.";
 }
 
 // A child cannot learn in any other way what its parent's check has found.
