@@ -19,8 +19,9 @@ constexpr int kMostDoubt = 64;
 }  // namespace
 
 std::optional<EndForecast::Plan> EndForecast::planFor(Clock::time_point now) {
+  if (!isTold_) return {};
   const auto expected = times_.next();
-  if (!isTold_ || !expected || *expected < kShortest || !mayTakeProcessor(now)) return {};
+  if (!expected || *expected < kShortest || !mayTakeProcessor(now)) return {};
   if (leftOut_ > 0) {
     --leftOut_;
     return {};

@@ -24,7 +24,7 @@ Result<MailboxWords> MailboxClient::call(const MailboxWords& request, base::Dead
 Result<MailboxWords> MailboxClient::call(const MailboxWords& request, Patience& patience) {
   return ask(request, [&](MailboxEnd::Awaited awaited) {
     while (true) {
-      auto arrival = end_.await(awaited, patience.next());
+      auto arrival = end_.await(awaited, patience);
       const bool isLate = !arrival && arrival.error().code() == ErrorCode::kMissedDeadlineTransient;
       if (!isLate || patience.hasRunOut()) return arrival;
     }

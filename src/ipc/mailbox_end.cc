@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/processor.h"
+#include "ipc/patience.h"
 
 namespace hearth::ipc {
 namespace {
@@ -109,10 +110,23 @@ void MailboxEnd::announce(uint32_t sequence) {
 }
 
 Result<MailboxEnd::Arrival> MailboxEnd::await(Awaited awaited, base::Deadline deadline) {
+  return wait(awaited, [deadline](Clock::time_point) { return deadline; });
+}
+
+Result<MailboxEnd::Arrival> MailboxEnd::await(Awaited awaited, Patience& patience) {
+  return wait(awaited, [&patience](Clock::time_point now) { return patience.next(now); });
+}
+
+// The clock is read as seldom as possible: each time takes a twentieth of the shortest computations
+// through a mailbox.
+template <typename DeadlineAt>
+Result<MailboxEnd::Arrival> MailboxEnd::wait(Awaited awaited, DeadlineAt deadlineAt) {
   Arrival arrival{};
   Outcome outcome = look(awaited, arrival.sequence);
+  std::optional<Clock::time_point> end;
   if (outcome == Outcome::kNone) {
     const Clock::time_point begin = Clock::now();
+    const base::Deadline deadline = deadlineAt(begin);
     const bool maySpin = begin < deadline.when() && isPeerElsewhere();
     Plan plan = maySpin && awaited.isEqual ? forecast_.planFor(begin) : std::nullopt;
     const bool isPlanned = plan.has_value();
@@ -124,16 +138,18 @@ Result<MailboxEnd::Arrival> MailboxEnd::await(Awaited awaited, base::Deadline de
     const bool hasSpun = maySpin && !isPlanned && patience_ >= kShortestSpin;
     if (hasSpun) {
       ++spins_;
-      outcome = spin(awaited, begin + std::min(patience_, longest), arrival.sequence);
+      outcome = spin(awaited, begin, begin + std::min(patience_, longest), arrival.sequence);
     }
     const bool hasSlept = outcome == Outcome::kNone;
     if (hasSlept) outcome = sleep(awaited, begin, plan, deadline, arrival.sequence);
-    if (!isPlanned) learn(hasSpun, hasSlept, Clock::now() - begin, longest);
-    if (awaited.isEqual && outcome == Outcome::kArrived) forecast_.add(begin, rungSince(begin));
+    end = Clock::now();
+    if (!isPlanned) learn(hasSpun, hasSlept, *end - begin, longest);
+    if (awaited.isEqual && outcome == Outcome::kArrived)
+      forecast_.add(begin, rungSince(begin, *end));
   }
   switch (outcome) {
     case Outcome::kArrived:
-      arrivedAt_ = Clock::now();
+      if (!awaited.isEqual) arrivedAt_ = end ? *end : Clock::now();
       break;
     case Outcome::kClosed:
       return fail(ErrorCode::kDeadObject, "The mailbox is closed.");
@@ -174,8 +190,8 @@ MailboxEnd::Clock::duration MailboxEnd::longestSpin(Awaited awaited, Clock::time
   return std::min<Clock::duration>(part, kMostAfterComputation);
 }
 
-MailboxEnd::Outcome MailboxEnd::spin(Awaited awaited, Clock::time_point end, uint32_t& sequence) {
-  Clock::time_point now = Clock::now();
+MailboxEnd::Outcome MailboxEnd::spin(Awaited awaited, Clock::time_point now, Clock::time_point end,
+                                     uint32_t& sequence) {
   Clock::time_point before;
   do {
     for (int i = 0; i < kPauses; ++i) {
@@ -193,8 +209,10 @@ MailboxEnd::Outcome MailboxEnd::spin(Awaited awaited, Clock::time_point end, uin
 MailboxEnd::Outcome MailboxEnd::spinAtEnd(Awaited awaited, const EndForecast::Plan& plan,
                                           base::Deadline deadline, uint32_t& sequence) {
   ++expected_;
-  const Clock::time_point most = Clock::now() + EndForecast::kMostSpun;
-  const Outcome outcome = spin(awaited, std::min({plan.until, most, deadline.when()}), sequence);
+  const Clock::time_point now = Clock::now();
+  const Outcome outcome =
+      spin(awaited, now, std::min({plan.until, now + EndForecast::kMostSpun, deadline.when()}),
+           sequence);
   forecast_.spun(outcome != Outcome::kNone);
   return outcome;
 }
@@ -218,7 +236,7 @@ MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, Clock::time_point begin, 
       const Clock::time_point now = Clock::now();
       const Clock::duration most =
           std::min<Clock::duration>((now - begin) / kAnnouncedPart, kMostAnnounced);
-      outcome = spin(awaited, std::min(now + most, deadline.when()), sequence);
+      outcome = spin(awaited, now, std::min(now + most, deadline.when()), sequence);
       if (outcome != Outcome::kNone) break;
       own_.isSleeping.store(1);
       continue;
@@ -251,9 +269,9 @@ MailboxEnd::Outcome MailboxEnd::sleep(Awaited awaited, Clock::time_point begin, 
   return outcome;
 }
 
-std::optional<MailboxEnd::Clock::time_point> MailboxEnd::rungSince(Clock::time_point begin) const {
+std::optional<MailboxEnd::Clock::time_point> MailboxEnd::rungSince(Clock::time_point begin,
+                                                                   Clock::time_point now) const {
   const uint64_t told = peer_.rungAt.load(std::memory_order_relaxed);
-  const Clock::time_point now = Clock::now();
   // What the other end tells may be anything.
   if (told > static_cast<uint64_t>(std::chrono::nanoseconds(now.time_since_epoch()).count()))
     return {};

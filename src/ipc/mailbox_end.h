@@ -15,6 +15,8 @@
 
 namespace hearth::ipc {
 
+class Patience;
+
 // Whether the process at the other end may still answer; asked now and then while a wait is long,
 // on the waiting thread. Empty: it may until close().
 using PeerCheck = std::function<bool()>;
@@ -81,6 +83,8 @@ class MailboxEnd {
   // Waits until the other end has published what is awaited. Errors: kDeadObject after close(),
   // when the other end has left, or when its check says so; kMissedDeadlineTransient.
   Result<Arrival> await(Awaited awaited, base::Deadline deadline);
+  // The same until `patience` is to be asked next.
+  Result<Arrival> await(Awaited awaited, Patience& patience);
 
   // Whether the other end ran on another processor than this thread's when it rang last. False
   // where that is not known.
@@ -101,19 +105,22 @@ class MailboxEnd {
   using Plan = std::optional<EndForecast::Plan>;
   enum class Outcome { kNone, kArrived, kClosed, kLeft };
 
+  // Waits until the time that `deadlineAt` gives when it is told what time it is.
+  template <typename DeadlineAt>
+  Result<Arrival> wait(Awaited awaited, DeadlineAt deadlineAt);
   // What can be told without waiting; sets `sequence` to the other end's.
   Outcome look(Awaited awaited, uint32_t& sequence) const;
   // How long a wait that begins `now` may spin at its beginning.
   Clock::duration longestSpin(Awaited awaited, Clock::time_point now);
-  Outcome spin(Awaited awaited, Clock::time_point end, uint32_t& sequence);
+  Outcome spin(Awaited awaited, Clock::time_point now, Clock::time_point end, uint32_t& sequence);
   // Spins as planned.
   Outcome spinAtEnd(Awaited awaited, const EndForecast::Plan& plan, base::Deadline deadline,
                     uint32_t& sequence);
   // kNone: the deadline has passed.
   Outcome sleep(Awaited awaited, Clock::time_point begin, Plan plan, base::Deadline deadline,
                 uint32_t& sequence);
-  // When the other end rang, if it was after `begin`.
-  std::optional<Clock::time_point> rungSince(Clock::time_point begin) const;
+  // When the other end rang, if it was after `begin` and before `now`.
+  std::optional<Clock::time_point> rungSince(Clock::time_point begin, Clock::time_point now) const;
   bool isAnnounced(Awaited awaited) const;
   // A wait is over that could have spun for `longest`.
   void learn(bool hasSpun, bool hasSlept, Clock::duration waited, Clock::duration longest);
@@ -124,7 +131,7 @@ class MailboxEnd {
   const Naps naps_;
   std::atomic<bool> isClosed_ = false;
   Clock::duration patience_;       // how long the next wait spins, unless it may not for so long
-  Clock::time_point arrivedAt_{};  // the end of the last wait
+  Clock::time_point arrivedAt_{};  // the end of the last wait for any number but a certain one
   EndForecast forecast_;           // of waits for a certain number
   uint64_t spins_ = 0;
   uint64_t sleeps_ = 0;

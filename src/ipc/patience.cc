@@ -25,11 +25,12 @@ nanoseconds intervalOf(nanoseconds limit) {
 }  // namespace
 
 Patience::Patience(base::Deadline deadline, HostPulse* pulse, nanoseconds longestStep)
-    : deadline_(deadline), pulse_(pulse), longestStep_(longestStep) {
-  if (hasDeadline())
-    next_ = deadline;
-  else if (pulse != nullptr)
-    next_ = base::Deadline(Clock::now() + intervalWithoutDeadline());
+    : deadline_(deadline), pulse_(pulse), longestStep_(longestStep) {}
+
+base::Deadline Patience::next(Clock::time_point now) {
+  if (!next_ && (hasDeadline() || pulse_ == nullptr)) next_ = deadline_;
+  if (!next_) next_ = base::Deadline(now + intervalWithoutDeadline());
+  return *next_;
 }
 
 Patience Patience::until(base::Deadline deadline) {

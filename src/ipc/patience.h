@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "base/deadline.h"
 #include "ipc/host_pulse.h"
@@ -35,7 +36,9 @@ class Patience {
   static Patience until(base::Deadline deadline);
 
   // When to ask next whether it has run out, if no answer has come by then.
-  base::Deadline next() const { return next_; }
+  base::Deadline next() { return next(HostPulse::Clock::now()); }
+  // The same for a caller that has just looked at the clock.
+  base::Deadline next(HostPulse::Clock::time_point now);
   // Looks at the host. For when next() has passed.
   bool hasRunOut();
 
@@ -51,7 +54,7 @@ class Patience {
   bool isStrict_ = false;
   HostPulse* const pulse_;
   const std::chrono::nanoseconds longestStep_;
-  base::Deadline next_;
+  std::optional<base::Deadline> next_;  // none before the first question
   bool hasLooked_ = false;
   // As the host said last, and when it said something else before.
   uint64_t steps_ = 0;

@@ -4,10 +4,15 @@
 #include <chrono>
 #include <thread>
 
+#include "ipc/end_forecast.h"
 #include "ipc/execution_words.h"
 
 namespace hearth::ipc {
 namespace {
+
+// The client spins through waits that are shorter than this computation and its way there and back,
+// and to read the clock for it would take a twentieth of the shortest ones.
+constexpr uint64_t kShortestTold = std::chrono::nanoseconds(EndForecast::kShortest / 2).count();
 
 // Counts threads as long as it exists.
 class Counted {
@@ -41,7 +46,7 @@ void ServedMailbox::serve() {
       if (hasRoom && bell_.isRight()) server_.leaveClient();
       answer = execution_->computeInMailbox(deadlineOf(*request));
     }
-    server_.answer(answer.words(), hasRoom);
+    server_.answer(answer.words(), hasRoom && answer.timing.inDriver >= kShortestTold);
     bell_.end(std::chrono::nanoseconds(static_cast<int64_t>(answer.timing.inDriver)),
               bell_.wasReached() ? EarlyBell::Clock::now() : EarlyBell::Clock::time_point());
   }
