@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -129,6 +130,37 @@ graph::Model withCut(Constants* constants) {
   return builder.model();
 }
 
+// A layer, of whose eight rows SLICE takes as many as its input says, and the sum of each row,
+// times their number: the filter of that product follows from the shape behind the SLICE.
+graph::Model withShapeFilter(Constants* constants) {
+  hal::cts::ModelBuilder builder;
+  const uint32_t in = builder.input(kFloat, {8, kWidth});
+  const uint32_t sizes = builder.input(kInt, {2});
+  const uint32_t whole = builder.temporary(kFloat, {8, kWidth});
+  const uint32_t some = builder.output(kFloat, {0, kWidth});
+  addLayer(&builder, constants, in, whole);
+  builder.operation(OperationType::kSlice,
+                    {whole, builder.constant<int32_t>(kInt, {2}, {0, 0}), sizes}, {some});
+  const uint32_t shape = builder.temporary(kInt, {2});
+  const uint32_t rows = builder.temporary(kInt, {1});
+  const uint32_t number = builder.temporary(kFloat, {1});
+  const uint32_t filter = builder.temporary(kFloat, {1, kWidth});
+  builder.operation(OperationType::kShape, {some}, {shape});
+  builder.operation(
+      OperationType::kSlice,
+      {shape, builder.constant<int32_t>(kInt, {1}, {0}), builder.constant<int32_t>(kInt, {1}, {1})},
+      {rows});
+  builder.operation(OperationType::kCast, {rows}, {number});
+  const std::vector<float> ones(kWidth, 1.0f);
+  builder.operation(OperationType::kMul,
+                    {builder.constant<float>(kFloat, {1, kWidth}, ones), number, builder.scalar(0)},
+                    {filter});
+  builder.operation(OperationType::kFullyConnected,
+                    {some, filter, builder.constant<float>(kFloat, {1}, {0.0f}), builder.scalar(0)},
+                    {builder.output(kFloat, {0, 1})});
+  return builder.model();
+}
+
 // Runs with both places of large bytes: the data cache and the store.
 class FamilyCacheTest : public ModelCacheTest, public testing::WithParamInterface<bool> {
  protected:
@@ -249,6 +281,37 @@ TEST_P(FamilyCacheTest, PartsOfAModelThatIsDividedComeBack) {
     return caseOf({rowsOf(8), tensor<uint32_t>({2}, {rows, kWidth})}, rows);
   };
   expectComesBack(withCut(&constants), constants, {take(3), take(5)});
+}
+
+// Each number of rows has a filter of its own, in the process that wrote the files and in those
+// that start from them.
+TEST_P(FamilyCacheTest, FiltersThatFollowFromShapesComeBack) {
+  Constants constants(10);
+  const graph::Model model = withShapeFilter(&constants);
+  const auto expectRight = [](hal::PreparedModel& prepared) {
+    for (const uint32_t count : {3u, 5u, 1u, 3u}) {
+      SCOPED_TRACE(count);
+      const std::vector<uint8_t> bytes =
+          run(prepared, {{rowsOf(8), tensor<uint32_t>({2}, {count, kWidth})},
+                         {count * kWidth * sizeof(float), count * sizeof(float)}});
+      ASSERT_EQ(bytes.size(), count * (kWidth + 1) * sizeof(float));
+      std::vector<float> numbers(bytes.size() / sizeof(float));
+      std::memcpy(numbers.data(), bytes.data(), bytes.size());
+      for (uint32_t row = 0; row < count; ++row) {
+        double sum = 0;
+        for (uint32_t i = 0; i < kWidth; ++i) sum += numbers[row * kWidth + i];
+        EXPECT_NEAR(numbers[count * kWidth + row], count * sum, 1e-3) << row;
+      }
+    }
+  };
+  const auto first = compile(model, files());
+  ASSERT_NE(first, nullptr);
+  expectRight(*first);
+  EXPECT_EQ(first->startReport().cacheProblem, "");
+  constants.wipe();
+  const auto again = restored();
+  ASSERT_NE(again, nullptr);
+  expectRight(*again);
 }
 
 // A model that was compiled, but never run, has told no shapes. The first start that runs it
