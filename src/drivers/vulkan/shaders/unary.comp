@@ -34,14 +34,19 @@ float hyperbolicTangent(float x) {
   return x < 0.0 ? -magnitude : magnitude;
 }
 
-// 1 - erf(x) of x >= 0. The error of this polynomial is below 1.5e-7 (Abramowitz and Stegun,
-// 7.1.26), and less where the result is small.
+// 1 - erf(x) of x >= 0. The polynomial was fitted to (1 - erf(x)) * exp(x * x), of which it is off
+// by 1e-7 at most, so that small results keep their digits.
 float errorComplement(float x) {
-  const float t = 1.0 / (1.0 + 0.3275911 * x);
-  const float sum =
-      ((((1.061405429 * t - 1.453152027) * t + 1.421413741) * t - 0.284496736) * t + 0.254829592) *
-      t;
-  return sum * exp(-x * x);
+  const float t = 1.0 / (1.0 + 0.33 * x);
+  float sum = -0.135927961;
+  sum = sum * t + 0.462684698;
+  sum = sum * t - 0.355432723;
+  sum = sum * t + 0.412535703;
+  sum = sum * t + 0.045013902;
+  sum = sum * t + 0.201922781;
+  sum = sum * t + 0.182837421;
+  sum = sum * t + 0.186366097;
+  return sum * t * exp(-x * x);
 }
 
 // 1 + erf(x / sqrt(2)) loses all digits of a negative x if erf is computed first.
