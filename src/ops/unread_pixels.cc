@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/unread_pixels.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -81,9 +82,17 @@ class Analysis {
         convolutions_(main_.operations.size()),
         read_(main_.operands.size()),
         computed_(main_.operands.size()) {
-    for (size_t o = 0; o < main_.operations.size(); ++o)
-      if (main_.operations[o].type == OperationType::kConv2d)
-        convolutions_[o] = findFixedConv2d(makeContext(model, main_, main_.operations[o]));
+    bool hasSteps = false;
+    OperationContext context;
+    for (size_t o = 0; o < main_.operations.size(); ++o) {
+      if (main_.operations[o].type != OperationType::kConv2d) continue;
+      makeContext(model, main_, main_.operations[o], &context);
+      convolutions_[o] = findFixedConv2d(context);
+      hasSteps = hasSteps || (convolutions_[o] && readsPixels(*convolutions_[o]) &&
+                              stepsOf(*convolutions_[o]).skip());
+    }
+    // Most models end here.
+    if (!hasSteps) return;
     for (size_t o = main_.operations.size(); o-- > 0;) findRead(o);
     for (size_t o = 0; o < main_.operations.size(); ++o) findComputed(o);
   }
@@ -117,6 +126,16 @@ class Analysis {
   }
 
  private:
+  // Whether a convolution reads single pixels, in steps that are not too long.
+  static bool readsPixels(const FixedConv2d& convolution) {
+    const Window2d& window = convolution.window;
+    return window.filterHeight == 1 && window.filterWidth == 1 && window.padding == Padding2d() &&
+           window.strideHeight <= kLongestStep && window.strideWidth <= kLongestStep;
+  }
+  static Steps stepsOf(const FixedConv2d& convolution) {
+    return {convolution.window.strideHeight, convolution.window.strideWidth};
+  }
+
   // Of an operation's output; all readers come behind it.
   Steps readOf(uint32_t operand) const {
     const Operand& o = main_.operands[operand];
@@ -148,11 +167,10 @@ class Analysis {
     size_t known = 0;  // inputs of which less may be read
     Steps steps;
     if (convolutions_[o]) {
-      const Window2d& window = convolutions_[o]->window;
-      if (window.filterHeight == 1 && window.filterWidth == 1 && window.padding == Padding2d() &&
-          window.strideHeight <= kLongestStep && window.strideWidth <= kLongestStep) {
+      if (readsPixels(*convolutions_[o])) {
+        const Steps own = stepsOf(*convolutions_[o]);
         const Steps out = readOf(operation.outputs[0]);
-        steps = {window.strideHeight * out.height, window.strideWidth * out.width};
+        steps = {own.height * out.height, own.width * out.width};
         known = 1;
       }
     } else if (isElementwise(operation)) {
@@ -190,14 +208,22 @@ class Analysis {
 // Makes the model that an analysis found.
 class Rewriting {
  public:
-  Rewriting(const Model& model, const Analysis& analysis) : made_(model) {
+  Rewriting(const Model& model, const Analysis& analysis)
+      : made_(copyOf(model, roomFor(model, analysis))) {
     std::vector<Operation> before = std::exchange(made_.main().operations, {});
+    made_.main().operations.reserve(before.size());
     const auto operands = static_cast<uint32_t>(made_.main().operands.size());
     for (size_t o = 0; o < before.size(); ++o) {
       for (const size_t position : analysis.gathered(o))
         before[o].inputs[position] =
             gather(before[o].inputs[position], analysis.computed(before[o].outputs[0]));
       if (const auto changed = analysis.changed(o)) setWindow(*changed, &before[o]);
+      const auto isSmaller = [&](uint32_t operand) {
+        return operand < operands && analysis.computed(operand).skip();
+      };
+      if (std::ranges::any_of(before[o].inputs, isSmaller) ||
+          std::ranges::any_of(before[o].outputs, isSmaller))
+        changed_.push_back(made_.main().operations.size());
       made_.main().operations.push_back(std::move(before[o]));
     }
     for (uint32_t i = 0; i < operands; ++i)
@@ -206,7 +232,44 @@ class Rewriting {
 
   Model take() { return std::move(made_); }
 
+  // Whether the operations are valid that are new or have other operands than before, given that
+  // all were before. A limit that the model keeps may be passed by the explicit form of a padding.
+  bool isValid() const {
+    const auto isValidOperation = [this](size_t o) {
+      const Operation& operation = made_.main().operations[o];
+      return findOperation(operation.type)->validate(made_, made_.main(), operation).has_value();
+    };
+    return graph::validate(made_) && std::ranges::all_of(changed_, isValidOperation);
+  }
+
  private:
+  // At least as many operands as are added.
+  static size_t roomFor(const Model& model, const Analysis& analysis) {
+    constexpr size_t kOfWindow = 10, kOfGather = 7;
+    size_t room = 0;
+    for (size_t o = 0; o < model.main().operations.size(); ++o)
+      room += (analysis.changed(o) ? kOfWindow : 0) + kOfGather * analysis.gathered(o).size();
+    return room;
+  }
+  // A copy with room for more operands: to move hundreds of them takes as long as to copy them.
+  static Model copyOf(const Model& model, size_t room) {
+    Model made;
+    made.constantBytes = model.constantBytes;
+    made.pools = model.pools;
+    made.relaxFloat32ToFloat16 = model.relaxFloat32ToFloat16;
+    made.extensions = model.extensions;
+    const graph::Subgraph& main = model.main();
+    graph::Subgraph& own = made.subgraphs.emplace_back();
+    own.operands.reserve(main.operands.size() + room);
+    own.operands.insert(own.operands.end(), main.operands.begin(), main.operands.end());
+    own.operations = main.operations;
+    own.inputs = main.inputs;
+    own.outputs = main.outputs;
+    own.name = main.name;
+    made.subgraphs.insert(made.subgraphs.end(), model.subgraphs.begin() + 1, model.subgraphs.end());
+    return made;
+  }
+
   uint32_t add(Operand operand) {
     made_.main().operands.push_back(std::move(operand));
     return static_cast<uint32_t>(made_.main().operands.size() - 1);
@@ -242,6 +305,7 @@ class Rewriting {
     const uint32_t gathered = add(std::move(operand));
     constexpr int32_t kAllDimensions = 0b1111;
     const uint32_t none = integers({});
+    changed_.push_back(made_.main().operations.size());
     made_.main().operations.push_back(
         {OperationType::kStridedSlice,
          {source, none, none, integers({1, steps.height, steps.width, 1}), integer(kAllDimensions),
@@ -267,6 +331,7 @@ class Rewriting {
   }
 
   Model made_;
+  std::vector<size_t> changed_;  // of the operations
 };
 
 }  // namespace
@@ -274,10 +339,9 @@ class Rewriting {
 std::shared_ptr<const Model> withoutUnreadPixels(std::shared_ptr<const Model> model) {
   const Analysis analysis(*model);
   if (!analysis.hasFound()) return model;
-  const auto made = std::make_shared<Model>(Rewriting(*model, analysis).take());
-  // A limit that the model keeps may be passed by the explicit form of a padding.
-  if (!graph::validate(*made) || !validateOperations(*made)) return model;
-  return made;
+  Rewriting rewriting(*model, analysis);
+  if (!rewriting.isValid()) return model;
+  return std::make_shared<const Model>(rewriting.take());
 }
 
 }  // namespace hearth::ops
