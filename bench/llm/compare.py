@@ -5,10 +5,11 @@
     compare.py MODEL...                          prompts of about 120, 500 and 1000 tokens, 2 threads
     compare.py --quick --words 75 MODEL
     compare.py --stored MODEL...                 Hearth finds all of the prompt but its last word in its store
+    compare.py --llama MODEL.gguf MODEL          llama.cpp's server beside them, with weights of its own format
 
 Each measurement is a fresh process; in each round the sides take turns. An unmeasured start of each side fills its
 cache, so all measured starts are warm. `first token` is the time from the start of the process to the first text,
-with tokenizer and template; for LiteRT-LM without starting Python and importing its module. Both choose the most likely
+with tokenizer and template; for LiteRT-LM without starting Python and importing its module. All choose the most likely
 token. The prompts are the first words of docs/architecture.md. Memory is that of one process at its end.
 
 A ratio is Hearth's figure divided by the peer's: below 1 is better for times and memory, above 1 for tokens per
@@ -26,15 +27,15 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bench")]
+sys.path[:0] = [str(ROOT / "bench"), str(Path(__file__).parent)]
 import comparison  # noqa: E402
+import llama_server  # noqa: E402
 from comparison import Failure, say  # noqa: E402
 from peers.report import Spread  # noqa: E402
 
 PEER_WHEEL = "litert-lm-api==0.18.1"
 PEER = Path(__file__).parent / "peer.py"
-HEARTH, PEER_SIDE = "hearth", "LiteRT-LM"
-SIDES = (HEARTH, PEER_SIDE)
+HEARTH, PEER_SIDE, LLAMA = "Hearth", "LiteRT-LM", "llama.cpp"
 TEXT = ROOT / "docs" / "architecture.md"
 TIMEOUT_S = 600
 FIGURES = {"ready_s": "ready, s", "first_token_s": "first token, s", "prefill": "prompt, tokens/s",
@@ -89,6 +90,18 @@ def peerOnce(arguments, model, prompt, cache):
     return json.loads(run.stdout.strip().splitlines()[-1])
 
 
+def llamaOnce(arguments, model, prompt, cache):
+    return llama_server.once(arguments, arguments.llama, prompt.read_text(encoding="utf-8"), TIMEOUT_S)
+
+
+def sidesOf(arguments):
+    return (HEARTH, PEER_SIDE, LLAMA) if arguments.llama else (HEARTH, PEER_SIDE)
+
+
+def peersOf(arguments):
+    return (PEER_WHEEL, llama_server.version(arguments)) if arguments.llama else (PEER_WHEEL,)
+
+
 class Row:
     """One model with one prompt: {side: samples}, {side: sentence of what failed}."""
 
@@ -101,35 +114,45 @@ class Row:
         values = [sample[figure] for sample in self.samples[side] if sample[figure]]
         return Spread(values) if values else None
 
+    def ratio(self, figure, side=PEER_SIDE):
+        """Hearth's median divided by that of another side; None where one is missing."""
+        own, peer = self.spread(HEARTH, figure), self.spread(side, figure)
+        return own.median / peer.median if own and peer else None
+
     def json(self):
         return {"name": self.name, "failures": self.failures,
                 "figures": {side: {figure: spread.json() for figure in FIGURES
-                                   if (spread := self.spread(side, figure))} for side in SIDES}}
+                                   if (spread := self.spread(side, figure))} for side in self.samples}}
 
     def lines(self):
         counts = "/".join(str(samples[0]["prompt_tokens"]) for samples in self.samples.values() if samples)
-        yield f"| **{self.name}, {counts} tokens** | | | |"
+        peers = [side for side in self.samples if side != HEARTH]
+        rest = " | |" * len(peers)
+        yield f"| **{self.name}, {counts} tokens** | |{rest}"
         for figure, title in FIGURES.items():
-            own, peer = (self.spread(side, figure) for side in SIDES)
-            ratio = f"{own.median / peer.median:.2f}" if own and peer else ""
-            yield f"| {title} | {own or '–'} | {peer or '–'} | {ratio} |"
+            line = f"| {title} | {self.spread(HEARTH, figure) or '–'} |"
+            for side in peers:
+                ratio = self.ratio(figure, side)
+                line += f" {self.spread(side, figure) or '–'} | {'' if ratio is None else f'{ratio:.2f}'} |"
+            yield line
         for side, sentence in self.failures.items():
-            yield f"| {side} failed | {sentence} | | |"
-        texts = [samples[0]["text"] for samples in self.samples.values() if samples]
+            yield f"| {side} failed | {sentence} |{rest}"
+        texts = [self.samples[side][0]["text"] for side in (HEARTH, PEER_SIDE) if self.samples[side]]
         if len(texts) == 2:
             common = len(os.path.commonprefix(texts))
-            yield f"| characters of the answers that are equal | {common} of {len(texts[0])} | | |"
+            yield f"| characters of the answers that are equal | {common} of {len(texts[0])} |{rest}"
 
 
 def measure(arguments, model, words, folder):
     prompt = folder / f"{words}.txt"
     prompt.write_text(promptOf(words), encoding="utf-8")
-    caches = {side: folder / f"{model.stem}-{number}" for number, side in enumerate(SIDES)}
+    sides = sidesOf(arguments)
+    caches = {side: folder / f"{model.stem}-{number}" for number, side in enumerate(sides)}
     for cache in caches.values():
         cache.mkdir(exist_ok=True)
-    once = {HEARTH: hearthOnce, PEER_SIDE: peerOnce}
-    samples = {side: [] for side in SIDES}
-    name = f"{model.stem}, {words} words"
+    once = {HEARTH: hearthOnce, PEER_SIDE: peerOnce, LLAMA: llamaOnce}
+    samples = {side: [] for side in sides}
+    name = f"{model.stem}, {words} words{', stored' if arguments.stored else ''}"
 
     def take(side, number):
         say(f"{name}, {side}, {'warming' if number == 0 else f'round {number}'}")
@@ -137,7 +160,7 @@ def measure(arguments, model, words, folder):
         if number:
             samples[side].append(sample)
 
-    orders = [SIDES if number % 2 else SIDES[::-1] for number in range(arguments.rounds + 1)]
+    orders = [sides if number % 2 else sides[::-1] for number in range(arguments.rounds + 1)]
     return Row(name, samples, comparison.takeTurns(orders, take, name))
 
 
@@ -151,6 +174,7 @@ def parseArguments(words):
     parser.add_argument("--rounds", type=int, help="default: 5")
     parser.add_argument("--stored", action="store_true", help="Hearth keeps the prompt's beginning in its store")
     parser.add_argument("--quick", action="store_true", help="makes 1 round of the first prompt the default")
+    llama_server.addOptions(parser)
     comparison.addPrograms(parser)
     comparison.addLauncher(parser)
     comparison.addReports(parser)
@@ -159,7 +183,7 @@ def parseArguments(words):
     arguments.words = arguments.words or ([75] if arguments.quick else [75, 280, 560])
     comparison.requirePositive(parser, rounds=arguments.rounds, words=arguments.words,
                                tokens=arguments.tokens, threads=arguments.threads)
-    for model in arguments.models:
+    for model in arguments.models + [path for path in (arguments.llama,) if path]:
         if not model.is_file():
             parser.error(f"There is no file {model}.")
     return arguments
@@ -176,9 +200,10 @@ def main(words=None):
     with tempfile.TemporaryDirectory(prefix="hearth-llm-") as folder:
         rows = [measure(arguments, model, count, Path(folder))
                 for model in arguments.models for count in arguments.words]
-    about = comparison.facts((PEER_WHEEL,), threads=arguments.threads, rounds=arguments.rounds)
+    about = comparison.facts(peersOf(arguments), threads=arguments.threads, rounds=arguments.rounds)
     lines = [f"- {name}: {value}" for name, value in about]
-    lines += ["", "| | Hearth | LiteRT-LM | ratio |", "|---|---|---|---|"]
+    peers = sidesOf(arguments)[1:]
+    lines += ["", f"| | {HEARTH} |" + "".join(f" {side} | ratio |" for side in peers), "|---|---|" + "---|---|" * len(peers)]
     lines += [line for row in rows for line in row.lines()]
     comparison.writeText(arguments.output, "\n".join(lines) + "\n")
     comparison.writeJson(arguments.json, about, rows)

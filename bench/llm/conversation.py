@@ -84,6 +84,20 @@ def measure(arguments, port):
             "computed_s": round(computed, 4), "ratio": round(kept / computed, 4)}
 
 
+def run(arguments, store):
+    """The figures of a server that runs for this alone."""
+    with subprocess.Popen([arguments.hearth, "chat-server", arguments.model, "--listen", "127.0.0.1:0",
+                           "--threads", str(arguments.threads), "--store", store],
+                          stdout=subprocess.PIPE, text=True) as server:
+        line = server.stdout.readline()
+        try:
+            if not line:
+                raise comparison.Failure("The server does not start.")
+            return measure(arguments, int(line.rsplit(":", 1)[1]))
+        finally:
+            server.terminate()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
@@ -94,19 +108,11 @@ def main():
     comparison.addHearth(parser)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hearth-bench-") as store:
-        with subprocess.Popen([arguments.hearth, "chat-server", arguments.model, "--listen", "127.0.0.1:0",
-                               "--threads", str(arguments.threads), "--store", store],
-                              stdout=subprocess.PIPE, text=True) as server:
-            line = server.stdout.readline()
-            if not line:
-                return 1
-            try:
-                figures = measure(arguments, int(line.rsplit(":", 1)[1]))
-            except comparison.Failure as failure:
-                comparison.say(f"conversation.py: {failure}")
-                return 1
-            finally:
-                server.terminate()
+        try:
+            figures = run(arguments, store)
+        except comparison.Failure as failure:
+            comparison.say(f"conversation.py: {failure}")
+            return 1
     print(json.dumps(figures, indent=2))
     return 0
 

@@ -141,9 +141,7 @@ def firstStarts(arguments, model, folder):
         right += sum(process.returncode == 0 and text == alone.stdout for process, text in zip(processes, texts))
         shutil.rmtree(store)
     starts = arguments.first_starts * arguments.processes
-    print(json.dumps({"model": model.stem, "first_starts": starts, "right": right}, indent=1))
-    if right != starts:
-        raise Failure(f"{starts - right} of {starts} first starts were wrong.")
+    return {"model": model.stem, "first_starts": starts, "right": right}
 
 
 def main(words=None):
@@ -164,7 +162,10 @@ def main(words=None):
         with tempfile.TemporaryDirectory(prefix="hearth-llm-") as folder:
             for model in arguments.models:
                 if arguments.first_starts:
-                    firstStarts(arguments, model, Path(folder))
+                    found = firstStarts(arguments, model, Path(folder))
+                    print(json.dumps(found, indent=1))
+                    if found["right"] != found["first_starts"]:
+                        raise Failure(f"{found['first_starts'] - found['right']} first starts were wrong.")
                     continue
                 print(json.dumps(measure(arguments, model, Path(folder)), indent=1))
     except Failure as failure:
