@@ -82,6 +82,10 @@ class Analysis {
         convolutions_(main_.operations.size()),
         read_(main_.operands.size()),
         computed_(main_.operands.size()) {
+    // Most models end here.
+    if (std::ranges::none_of(main_.operations,
+                             [&](const Operation& o) { return maySkipPixels(model, o); }))
+      return;
     bool hasSteps = false;
     OperationContext context;
     for (size_t o = 0; o < main_.operations.size(); ++o) {
@@ -91,7 +95,6 @@ class Analysis {
       hasSteps = hasSteps || (convolutions_[o] && readsPixels(*convolutions_[o]) &&
                               stepsOf(*convolutions_[o]).skip());
     }
-    // Most models end here.
     if (!hasSteps) return;
     for (size_t o = main_.operations.size(); o-- > 0;) findRead(o);
     for (size_t o = 0; o < main_.operations.size(); ++o) findComputed(o);
@@ -126,6 +129,25 @@ class Analysis {
   }
 
  private:
+  // False where the operation is no convolution whose window is one pixel and whose stride is
+  // not 1. Looks at no more of it than that takes: true says nothing.
+  static bool maySkipPixels(const Model& model, const Operation& operation) {
+    if (operation.type != OperationType::kConv2d) return false;
+    const std::vector<Operand>& operands = model.main().operands;
+    const Dimensions& filter = operands[operation.inputs[1]].dimensions;
+    if (filter.size() != 4 || filter[1] != 1 || filter[2] != 1) return false;
+    // Where the strides are with implicit and with explicit padding.
+    constexpr size_t kStrides[] = {4, 5, 7, 8};
+    return std::ranges::any_of(kStrides, [&](size_t i) {
+      if (i >= operation.inputs.size()) return false;
+      const Operand& input = operands[operation.inputs[i]];
+      if (input.type != graph::OperandType::kInt32 || !input.isConstant()) return false;
+      int32_t value;
+      std::memcpy(&value, model.constantData(input), sizeof value);
+      return value != 1;
+    });
+  }
+
   // Whether a convolution reads single pixels, in steps that are not too long.
   static bool readsPixels(const FixedConv2d& convolution) {
     const Window2d& window = convolution.window;
