@@ -94,7 +94,8 @@ Status DynamicModel::prepareExpected() {
       shapes.push_back(options_.expectedInputs[i]);
     } else {
       // Of a part of a divided model less may be known than of the whole, for which
-      // supportedOperations() has found a trial. Executions tell then what runs here.
+      // supportedOperations() has found a trial. Executions tell then what runs here. In a trial
+      // the inputs of a part may also be far larger than they ever are.
       const auto trial = specializeForTrial(*model_);
       return trial ? checkPlan(open_, *trial->model) : Status();
     }

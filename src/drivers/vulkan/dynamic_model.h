@@ -17,7 +17,7 @@
 namespace hearth::vulkan {
 
 // The model for some shapes of its inputs, so that it can be seen which operations the GPU runs:
-// unknown dimensions become 1 or, where the model cannot take that, greater numbers. Errors as
+// unknown dimensions become 64 or, where the model cannot take that, other numbers. Errors as
 // ops::specialize(); kUnsupported for an input of unknown rank.
 Result<ops::SpecializedModel> specializeForTrial(const graph::Model& model);
 

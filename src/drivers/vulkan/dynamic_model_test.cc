@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/vulkan/dynamic_model.h"
 #include "drivers/vulkan/shared_constants.h"
 #include "drivers/vulkan/testing/reference_test.h"
 #include "drivers/vulkan/testing/test_gpu.h"
@@ -139,6 +140,30 @@ TEST_F(DynamicModelTest, ATrialWithoutElementsTellsNothing) {
   std::memcpy(values.data(), images.data(), images.size());
   std::memcpy(made.data(), result.data(), result.size());
   for (size_t i = 0; i < made.size(); ++i) EXPECT_EQ(made[i], -values[size_t{100} * 3 * 2 + i]);
+}
+
+// As that of a part of a divided model, whose inputs have more unknown dimensions than the whole.
+TEST_F(DynamicModelTest, ATrialThatIsTooLargeForTheGpuTellsNothing) {
+  ModelBuilder builder;
+  builder.operation(OperationType::kFullyConnected,
+                    {builder.input(kReal, {0, 0, 8}), builder.constant(kReal, {5, 8}, realList(40)),
+                     builder.constant(kReal, {5}, realList(5)), builder.scalar(int32_t{0})},
+                    {builder.output(kReal, {0, 5})});
+  const auto model = std::make_shared<const graph::Model>(builder.model());
+  OpenGpu open;
+  open.gpu = openTestGpu();
+  open.gpu->factsForTest().maxGroups[0] = 1;
+  open.pipelines = *Pipelines::create(open.gpu);
+  const auto prepared = DynamicModel::create(open, model, {});
+  ASSERT_TRUE(prepared) << prepared.error().toString();
+  std::vector<uint8_t> rows = reals(size_t{2} * 8), result(size_t{2} * 5 * sizeof(float));
+  hal::Request request;
+  request.inputs.push_back(argumentOf(rows, {1, 2, 8}));
+  request.outputs.push_back(argumentOf(result, {2, 5}));
+  const auto execution = (*prepared)->createExecution(std::move(request));
+  ASSERT_TRUE(execution) << execution.error().toString();
+  EXPECT_TRUE((*execution)->compute({}).status);
+  EXPECT_EQ((*prepared)->startReport().shapes, 1u);
 }
 
 TEST_F(DynamicModelTest, ExpectedShapesArePrepared) {

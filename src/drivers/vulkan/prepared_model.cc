@@ -189,7 +189,10 @@ Status checkDimensions(const graph::Dimensions& made, const graph::Dimensions& w
 }  // namespace
 
 Status checkPlan(const OpenGpu& open, const graph::Model& model) {
-  HEARTH_ASSIGN(const Plan plan, buildPlan(model, open.gpu->facts(), 0));
+  GpuFacts facts = open.gpu->facts();
+  std::ranges::fill(facts.maxGroups, uint32_t{1} << 30);
+  facts.maxBufferRange = UINT64_MAX;
+  HEARTH_ASSIGN(const Plan plan, buildPlan(model, facts, 0));
   return checkShaders(open, plan);
 }
 

@@ -34,8 +34,8 @@ struct OpenGpu {
   uint32_t part = 0;                       // one of kParts (plan/products.h)
 };
 
-// Whether the GPU runs the model, of which all shapes of inputs are known. Errors as buildPlan()
-// and KnownAnswers::check().
+// Whether the GPU runs the operations of a model, of which all shapes of inputs are known, whatever
+// its size. Errors as buildPlan() and KnownAnswers::check().
 Status checkPlan(const OpenGpu& open, const graph::Model& model);
 
 // A model whose constants lie on the GPU and whose pipelines are compiled. It needs nothing more of
