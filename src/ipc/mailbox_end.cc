@@ -117,8 +117,8 @@ Result<MailboxEnd::Arrival> MailboxEnd::await(Awaited awaited, Patience& patienc
   return wait(awaited, [&patience](Clock::time_point now) { return patience.next(now); });
 }
 
-// The clock is read as seldom as possible: each time takes a twentieth of the shortest computations
-// through a mailbox.
+// The clock is read as seldom as possible: that takes 20 ns, and the shortest computation through a
+// mailbox 900.
 template <typename DeadlineAt>
 Result<MailboxEnd::Arrival> MailboxEnd::wait(Awaited awaited, DeadlineAt deadlineAt) {
   Arrival arrival{};

@@ -11,7 +11,7 @@ namespace hearth::ipc {
 namespace {
 
 // The client spins through waits that are shorter than this computation and its way there and back,
-// and to read the clock for it would take a twentieth of the shortest ones.
+// so the clock is not read for it.
 constexpr uint64_t kShortestTold = std::chrono::nanoseconds(EndForecast::kShortest / 2).count();
 
 // Counts threads as long as it exists.
