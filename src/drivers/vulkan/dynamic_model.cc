@@ -16,12 +16,13 @@ namespace {
 constexpr size_t kKeptShapes = 8;
 
 // What unknown dimensions of a trial become: the first one of an input, which mostly counts a
-// batch, and the others.
+// batch, and the others. Some models take sides of 224 only; less is better where it will do, since
+// there may be many dimensions.
 struct TrialSizes {
   uint32_t first;
   uint32_t others;
 };
-constexpr TrialSizes kTrials[] = {{1, 64}, {1, 1}, {2, 224}};
+constexpr TrialSizes kTrials[] = {{1, 64}, {1, 1}, {2, 28}, {2, 224}};
 
 bool hasUnknownRank(const graph::Operand& operand) {
   return operand.dimensions.empty() && !graph::isFullySpecified(operand);

@@ -166,6 +166,22 @@ TEST_F(DynamicModelTest, ATrialThatIsTooLargeForTheGpuTellsNothing) {
   EXPECT_EQ((*prepared)->startReport().shapes, 1u);
 }
 
+// The weights take multiples of 7.
+TEST_F(DynamicModelTest, ATrialOfManyDimensionsIsSmall) {
+  ModelBuilder builder;
+  const uint32_t rows = builder.temporary(kReal, {0, 7});
+  const std::vector<int32_t> shape = {-1, 7};
+  builder.operation(OperationType::kReshape,
+                    {builder.input(kReal, {0, 0, 0, 0, 0}),
+                     builder.constant(OperandType::kTensorInt32, {2}, shape)},
+                    {rows});
+  builder.operation(OperationType::kAbs, {rows}, {builder.output(kReal, {0, 7})});
+  const auto supported = device_->supportedOperations(builder.model());
+  ASSERT_TRUE(supported) << supported.error().toString();
+  for (const hal::OperationSupport& support : *supported)
+    EXPECT_TRUE(support.supported) << support.reason;
+}
+
 TEST_F(DynamicModelTest, ExpectedShapesArePrepared) {
   hal::PrepareOptions options;
   options.expectedInputs = {{3, 6, 6, 3}};
