@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "llm/conversation.h"
 #include "llm/utf8.h"
 
 namespace hearth::llm {
@@ -191,10 +192,7 @@ Result<std::string> ChatPrompt::render(const std::vector<ChatMessage>& messages,
   }
   std::vector<TemplateValue> list;
   for (const ChatMessage& message : messages) {
-    std::vector<std::pair<std::string, TemplateValue>> members = {
-        {"role", TemplateValue(message.role)}, {"content", TemplateValue(message.content)}};
-    members.insert(members.end(), message.members.begin(), message.members.end());
-    HEARTH_ASSIGN(TemplateValue value, TemplateValue::dictionary(std::move(members)));
+    HEARTH_ASSIGN(TemplateValue value, messageForTemplate(message));
     list.push_back(std::move(value));
   }
   HEARTH_ASSIGN(TemplateValue all, TemplateValue::list(std::move(list)));

@@ -72,6 +72,10 @@ Result<TemplateValue> callForTemplate(const TemplateValue& call) {
 
 Result<Conversation> Conversation::ofJson(std::string_view json) {
   HEARTH_ASSIGN(const TemplateValue all, templateValueOfJson(json));
+  return of(all);
+}
+
+Result<Conversation> Conversation::of(const TemplateValue& all) {
   const TemplateValue* messages = &all;
   Conversation conversation;
   if (const DictionaryValue* const object = all.asDictionary()) {
@@ -86,6 +90,33 @@ Result<Conversation> Conversation::ofJson(std::string_view json) {
     conversation.messages.push_back(std::move(message));
   }
   return conversation;
+}
+
+Result<TemplateValue> Conversation::toValue() const {
+  std::vector<TemplateValue> list;
+  for (const ChatMessage& message : messages) {
+    HEARTH_ASSIGN(TemplateValue value, messageForTemplate(message));
+    list.push_back(std::move(value));
+  }
+  std::vector<std::pair<std::string, TemplateValue>> members;
+  if (!tools.isNone()) members.emplace_back("tools", tools);
+  HEARTH_ASSIGN(TemplateValue all, TemplateValue::list(std::move(list)));
+  members.emplace_back("messages", std::move(all));
+  return TemplateValue::dictionary(std::move(members));
+}
+
+size_t Conversation::systemMessages() const {
+  const auto first = std::ranges::find_if(messages, [](const ChatMessage& message) {
+    return message.role != "system" && message.role != "developer";
+  });
+  return static_cast<size_t>(first - messages.begin());
+}
+
+Result<TemplateValue> messageForTemplate(const ChatMessage& message) {
+  std::vector<std::pair<std::string, TemplateValue>> members = {
+      {"role", TemplateValue(message.role)}, {"content", TemplateValue(message.content)}};
+  members.insert(members.end(), message.members.begin(), message.members.end());
+  return TemplateValue::dictionary(std::move(members));
 }
 
 Result<TemplateValue> toolCallsForTemplate(const TemplateValue& calls) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,19 @@ struct Conversation {
   // arguments of its `tool_calls` are an object or the JSON text of one. Other members of the
   // object are skipped. Error: kBadData.
   static Result<Conversation> ofJson(std::string_view json);
+  // The same of JSON that was read.
+  static Result<Conversation> of(const TemplateValue& value);
+
+  // An object with the members `messages` and, where there are any, `tools`, of which of() makes
+  // the same conversation. Error: kBadData for values that nest too deeply.
+  Result<TemplateValue> toValue() const;
+
+  // How many messages at its beginning are the system's.
+  size_t systemMessages() const;
 };
+
+// A message as templates see it. Error: kBadData for members that nest too deeply.
+Result<TemplateValue> messageForTemplate(const ChatMessage& message);
 
 // What a template gets as `tool_calls` of a message: OpenAI's interface has the arguments of a call
 // as a JSON text, templates as the value. Error: kBadData for values that nest too deeply.

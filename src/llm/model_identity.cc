@@ -113,9 +113,14 @@ Status ModelIdentity::check() const {
   return {};
 }
 
-Result<base::Sha256Digest> ModelIdentity::digest(const cache::PrefixStore& store) const {
+Result<base::Sha256Digest> ModelIdentity::content(const cache::PrefixStore& store) const {
   HEARTH_ASSIGN(const base::Sha256Digest content, store.contentHash(content_));
   HEARTH_TRY(check());
+  return content;
+}
+
+Result<base::Sha256Digest> ModelIdentity::digest(const cache::PrefixStore& store) const {
+  HEARTH_ASSIGN(const base::Sha256Digest content, this->content(store));
   base::Sha256 hash;
   hash.update(content);
   std::set<std::string> modules;

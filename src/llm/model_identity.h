@@ -22,6 +22,8 @@ class ModelIdentity {
   // processor that compute. To be called when the model is loaded, or with check() then. Errors:
   // kBadState when the file has changed since of(), kIo.
   Result<base::Sha256Digest> digest(const cache::PrefixStore& store) const;
+  // A digest of the file's content alone. Errors as of digest().
+  Result<base::Sha256Digest> content(const cache::PrefixStore& store) const;
   // Whether the file is still the one that of() found. Errors as of digest().
   Status check() const;
 
