@@ -75,7 +75,9 @@ constexpr EnvVariable kTable[] = {
     {Env::kCacheHome, "XDG_CACHE_HOME", EnvKind::kString, "",
      "Folder in whose hearth/store the weight store is; unset it is .cache in HOME."},
     {Env::kStateHome, "XDG_STATE_HOME", EnvKind::kString, "",
-     "Folder in whose hearth the map of compilation caches is; unset it is .local/state in HOME."},
+     "Folder in whose hearth the map of compilation caches and saved conversations are; unset it "
+     "is "
+     ".local/state in HOME."},
     {Env::kTemporary, "TMPDIR", EnvKind::kString, "/tmp",
      "Folder for the temporary files of hearth conformance."},
 };

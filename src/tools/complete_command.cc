@@ -27,8 +27,8 @@ Outcome<void> completeCommand(const LanguageOptions& options) {
     // A token may reach over the end of the prefix.
     marked = static_cast<size_t>(std::ranges::mismatch(alone, tokens).in1 - alone.begin());
   }
-  HEARTH_ASSIGN(const auto answer,
-                session->answer(tokens, marked, !options.isJson, [] { return false; }));
+  HEARTH_ASSIGN(const auto answer, session->answer(tokens, {.marked = marked, .lasting = marked},
+                                                   !options.isJson, [] { return false; }));
   if (options.isJson) std::cout << session->toJson(answer).dump(2) << '\n';
   if (options.hasStats) session->showStats(answer);
   return {};

@@ -73,7 +73,7 @@ void addGeneration(CLI::App* app, LanguageOptions* options) {
   app->add_option(
          "--prefix-store", options->prefixStore,
          "What of a prompt later starts need not compute again: off, marked (what --system "
-         "or --prefix gives), or all of it (marked)")
+         "or --prefix gives, and saved conversations), or all of it (marked)")
       ->check(CLI::IsMember({"off", "marked", "all"}))
       ->type_name("WHAT");
   app->add_flag("--stats", options->hasStats, "Show times and memory on standard error");
@@ -90,13 +90,25 @@ CLI::App* addChatCommand(CLI::App* app, LanguageOptions* options) {
                        "One message, or @FILE, @- for standard input (a message for each line that "
                        "is typed)")
           ->type_name("TEXT");
-  chat->add_option("--system", options->system, "What the model is told first, or @FILE")
-      ->type_name("TEXT");
+  CLI::Option* const system =
+      chat->add_option("--system", options->system, "What the model is told first, or @FILE")
+          ->type_name("TEXT");
   addTemplate(chat, options);
-  chat->add_option(
-          "--tools", options->tools,
-          "A JSON list of the tools that the model is told of, as OpenAI's interface has it")
-      ->type_name("FILE");
+  CLI::Option* const tools =
+      chat->add_option(
+              "--tools", options->tools,
+              "A JSON list of the tools that the model is told of, as OpenAI's interface has it")
+          ->type_name("FILE");
+  CLI::Option* const save =
+      chat->add_option("--save", options->save,
+                       "Save the conversation under this name, after each answer")
+          ->type_name("NAME");
+  chat->add_option("--resume", options->resume,
+                   "Go on with the conversation that was saved under this name")
+      ->type_name("NAME")
+      ->excludes(save)
+      ->excludes(system)
+      ->excludes(tools);
   addGeneration(chat, options);
   chat->get_option("--json")->needs(prompt);
   return chat;
@@ -148,6 +160,23 @@ CLI::App* addCachePrefixesCommand(CLI::App* cache, PrefixesOptions* options) {
   addModelOptions(warm, &language);
   addTemplate(warm, &language);
   return prefixes;
+}
+
+CLI::App* addConversationsCommand(CLI::App* app, ConversationsOptions* options) {
+  CLI::App* const conversations =
+      app->add_subcommand("conversations", "Look after saved conversations");
+  conversations->require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, ConversationsAction action) {
+    CLI::App* const command = conversations->add_subcommand(name, help);
+    command->add_flag("--json", options->isJson, "Print one JSON object");
+    command->callback([options, action] { options->action = action; });
+    return command;
+  };
+  add("ls", "List the saved conversations", ConversationsAction::kList);
+  CLI::App* const remove = add("rm", "Remove saved conversations", ConversationsAction::kRemove);
+  remove->add_option("NAME", options->names, "Names of conversations");
+  remove->add_flag("--all", options->isAll, "All conversations");
+  return conversations;
 }
 
 CLI::App* addTokenizeCommand(CLI::App* app, TokenizeOptions* options) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command lines of `hearth chat`, `hearth complete` and `hearth tokenize`.
+// The command lines of `hearth chat`, `hearth complete`, `hearth conversations` and
+// `hearth tokenize`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,7 @@ CLI::App* addChatCommand(CLI::App* app, LanguageOptions* options);
 CLI::App* addCompleteCommand(CLI::App* app, LanguageOptions* options);
 // `cache`: the command that it is a part of.
 CLI::App* addCachePrefixesCommand(CLI::App* cache, PrefixesOptions* options);
+CLI::App* addConversationsCommand(CLI::App* app, ConversationsOptions* options);
 CLI::App* addTokenizeCommand(CLI::App* app, TokenizeOptions* options);
 
 }  // namespace hearth::tools

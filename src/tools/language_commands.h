@@ -18,6 +18,8 @@ Outcome<void> completeCommand(const LanguageOptions& options);
 Outcome<void> chatServerCommand(const ChatServerOptions& options);
 // Lists, removes or computes what the store of prefixes holds.
 Outcome<void> cachePrefixesCommand(const PrefixesOptions& options);
+// Lists or removes what `hearth chat --save` has saved.
+Outcome<void> conversationsCommand(const ConversationsOptions& options);
 // Shows a text's tokens.
 Outcome<void> tokenizeCommand(const TokenizeOptions& options);
 

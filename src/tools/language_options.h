@@ -20,8 +20,11 @@ struct LanguageOptions {
   std::string prefixStore = "marked";  // what is kept of prompts: off, marked, all
   std::string chatTemplate;            // chat: a file, or none
   std::string tools;                   // chat: a file of JSON; empty = none
-  bool hasSpecialTokens = false;       // in the prompt and the messages
-  size_t maxTokens = 0;                // 0 = as many as the context has room for
+  // chat: the name that a new conversation is saved under, or of one to go on with; one at most.
+  std::optional<std::string> save;
+  std::optional<std::string> resume;
+  bool hasSpecialTokens = false;  // in the prompt and the messages
+  size_t maxTokens = 0;           // 0 = as many as the context has room for
   std::vector<std::string> stops;
   std::optional<std::string> jsonSchema;  // that answers conform to
   std::optional<float> temperature;
@@ -49,6 +52,16 @@ struct PrefixesOptions {
   LanguageOptions language;           // list and remove: only those of the store
   std::vector<std::string> prefixes;  // remove: beginnings of keys, or models' file names
   bool isAll = false;                 // remove
+};
+
+enum class ConversationsAction { kList, kRemove };
+
+// The options of `hearth conversations`.
+struct ConversationsOptions {
+  ConversationsAction action = ConversationsAction::kList;
+  std::vector<std::string> names;  // remove
+  bool isAll = false;              // remove
+  bool isJson = false;
 };
 
 struct TokenizeOptions {

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/immortal.h"
 #include "base/process_memory.h"
+#include "base/sha256.h"
 #include "llm/chat_prompt.h"
 #include "llm/json_constraint.h"
 #include "llm/prefix_opening.h"
@@ -134,7 +136,8 @@ Outcome<void> LanguageSession::prepare() {
 
 Result<std::shared_ptr<const llm::CompiledModel>> LanguageSession::compile() {
   // Of a marked beginning that the store has, nothing is computed.
-  const bool isMarked = options_.system || options_.prefix || options_.prefixStore == "all";
+  const bool isMarked =
+      options_.system || options_.prefix || options_.resume || options_.prefixStore == "all";
   const auto prefills = identity_ && isMarked ? llm::Prefills::kWhenNeeded : llm::Prefills::kAtOnce;
   watchdog_.beginStage("making the model ready");
   auto compiled = llm::CompiledModel::create(file_, compile_, prefills);
@@ -211,9 +214,9 @@ Status LanguageSession::mark(size_t count) {
 }
 
 // A constraint knows the text so far, so each answer has one of its own.
-llm::GenerationOptions LanguageSession::generationOptions(size_t marked) {
+llm::GenerationOptions LanguageSession::generationOptions(size_t lasting) {
   llm::GenerationOptions options = generation_;
-  if (options_.keep) options.keep = std::max(*options_.keep, marked);
+  if (options_.keep) options.keep = std::max(*options_.keep, lasting);
   if (schema_ == nullptr) return options;
   if (tokenOrder_ == nullptr) tokenOrder_ = std::make_shared<const llm::TokenOrder>(tokenizer());
   options.constraint = std::make_shared<llm::JsonConstraint>(schema_, tokenOrder_, tokenizer());
@@ -221,9 +224,9 @@ llm::GenerationOptions LanguageSession::generationOptions(size_t marked) {
 }
 
 Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32_t>& given,
-                                                         size_t marked, bool isShown,
+                                                         Beginning beginning, bool isShown,
                                                          const std::function<bool()>& isCancelled) {
-  const llm::GenerationOptions options = generationOptions(marked);
+  const llm::GenerationOptions options = generationOptions(beginning.lasting);
   std::vector<int32_t> prompt = given;
   if (options.keep && prompt.size() >= context() && *options.keep < context())
     prompt = llm::shortenedText(given, context(), *options.keep);
@@ -232,7 +235,8 @@ Outcome<LanguageSession::Answer> LanguageSession::answer(const std::vector<int32
   if (prompt.empty())
     return std::unexpected(
         Failure(kExitFailure, "The prompt is empty: there is nothing to continue."));
-  if (options_.prefixStore == "all") marked = prompt.size();
+  const size_t marked =
+      options_.prefixStore == "all" ? prompt.size() : std::min(beginning.marked, prompt.size());
   const bool isWhole = marked == prompt.size();
   if (session_ == nullptr && !(isWhole && beginStored(prompt))) HEARTH_TRY(makeReady());
   HEARTH_ASSIGN(answer.reusedTokens, session_->replace(prompt));
@@ -289,7 +293,22 @@ Result<std::vector<int32_t>> LanguageSession::promptTokens(const std::string& te
   return llm::textTokens(startTokens_, tokenizer(), text, special);
 }
 
+const std::string& LanguageSession::modelContent() {
+  if (modelContent_) return *modelContent_;
+  modelContent_.emplace();
+  if (!identity_) return *modelContent_;
+  if (const auto store = llm::openPrefixStore(compile_))
+    if (const auto digest = identity_->content(**store)) modelContent_ = base::toHex(*digest);
+  return *modelContent_;
+}
+
+std::string LanguageSession::modelName() const {
+  return std::filesystem::path(options_.model).filename();
+}
+
 Outcome<size_t> LanguageSession::keep(const std::vector<int32_t>& tokens) {
+  // What is computed otherwise than the text that begins like this one is not what is kept.
+  HEARTH_TRY(session_->rewind(0));
   HEARTH_TRY(session_->replace(tokens));
   HEARTH_TRY(mark(tokens.size()));
   if (prefixProblem_.empty()) {

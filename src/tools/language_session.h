@@ -72,17 +72,28 @@ class LanguageSession {
     double tokensPerSecond = 0;
   };
 
-  // Answers the prompt, or what stays of it where it is too long and the options say --keep. Its
-  // first `marked` tokens stay then, too; they are taken from the store of prefixes or kept there,
-  // or all tokens are where the options say so. With `isShown` the answer is written to
+  // How much of a prompt is a beginning that others have, too, in tokens.
+  struct Beginning {
+    size_t marked = 0;   // is taken from the store of prefixes, or kept there
+    size_t lasting = 0;  // stays where the context is full
+  };
+
+  // Answers the prompt, or what stays of it where it is too long and the options say --keep. All of
+  // its tokens are marked where the options say so. With `isShown` the answer is written to
   // standard output as it comes, each call in a line of its own, with a line break at its end. Ends
   // early when `isCancelled` returns true.
-  Outcome<Answer> answer(const std::vector<int32_t>& given, size_t marked, bool isShown,
+  Outcome<Answer> answer(const std::vector<int32_t>& given, Beginning beginning, bool isShown,
                          const std::function<bool()>& isCancelled);
 
-  // Computes these tokens and keeps them in the store of prefixes. Returns how many were there.
-  // Fails where they cannot be kept.
+  // Makes the text what these tokens are, computes what the store of prefixes lacks of them and
+  // keeps it there. Returns how many were there. Fails where they cannot be kept.
   Outcome<size_t> keep(const std::vector<int32_t>& tokens);
+
+  // SHA-256 of the model's file in hexadecimal digits; empty where it is not known without the
+  // store of prefixes.
+  const std::string& modelContent();
+  // The model's file without its folder.
+  std::string modelName() const;
 
   // Writes figures of an answer to standard error.
   void showStats(const Answer& answer) const;
@@ -101,7 +112,7 @@ class LanguageSession {
   double elapsedMs() const;
   Status openPrefixes();
   Status mark(size_t count);
-  llm::GenerationOptions generationOptions(size_t marked);
+  llm::GenerationOptions generationOptions(size_t lasting);
 
   const LanguageOptions& options_;
   Watchdog& watchdog_;
@@ -116,7 +127,8 @@ class LanguageSession {
   std::optional<llm::ModelIdentity> identity_;        // absent when no prefixes are kept
   std::shared_ptr<const llm::PrefixCache> prefixes_;  // null until they are opened
   bool isStoreTried_ = false;
-  std::string prefixProblem_;  // why no prefix is found or kept
+  std::optional<std::string> modelContent_;  // once it was asked for
+  std::string prefixProblem_;                // why no prefix is found or kept
   std::unique_ptr<llm::Session> session_;
   std::unique_ptr<llm::Sampler> sampler_;
   size_t context_ = 0;  // the most tokens of the session; 0 = as many as the model has room for

@@ -342,6 +342,8 @@ int runMain(int argc, char** argv) {
   LanguageOptions complete;
   CLI::App* const completeApp = addCompleteCommand(&app, &complete);
   addShared(completeApp, &complete);
+  ConversationsOptions conversations;
+  CLI::App* const conversationsApp = addConversationsCommand(&app, &conversations);
   ChatServerOptions chatServer;
   CLI::App* const chatServerApp = addChatServerCommand(&app, &chatServer);
   addStoreFlags(chatServerApp, &chatServer.store);
@@ -395,7 +397,8 @@ int runMain(int argc, char** argv) {
   // The parser takes the last argument first. Where a command is to follow, none asks what there
   // is.
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  if (arguments.empty() || (arguments.size() == 1 && cacheApp->check_name(arguments[0])))
+  if (arguments.empty() || (arguments.size() == 1 && (cacheApp->check_name(arguments[0]) ||
+                                                      conversationsApp->check_name(arguments[0]))))
     arguments.emplace_back("--help");
   std::ranges::reverse(arguments);
   try {
@@ -421,6 +424,8 @@ int runMain(int argc, char** argv) {
       outcome = chatCommand(chat);
     else if (*completeApp)
       outcome = completeCommand(complete);
+    else if (*conversationsApp)
+      outcome = conversationsCommand(conversations);
     else if (*chatServerApp)
       outcome = chatServerCommand(chatServer);
     else if (*tokenizeApp)

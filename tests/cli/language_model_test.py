@@ -77,6 +77,40 @@ class TokenizeTest(CommandTest):
         self.refuse(2, "chat", DIGITS, "--json")
 
 
+class ConversationsTest(CommandTest):
+    def testConversationsAreListedAndRemoved(self):
+        environment = {"env": {**os.environ, "XDG_STATE_HOME": str(self.folder)}}
+        self.assertEqual(self.succeed("conversations", "ls", **environment), "No saved conversations.\n")
+        folder = self.folder / "hearth" / "conversations"
+        self.assertEqual(self.json("conversations", "ls", **environment), {"path": str(folder), "conversations": []})
+        self.assertFalse(folder.exists())
+        folder.mkdir(parents=True, mode=0o700)
+        saved = {"version": 1, "model": {"name": "model.litertlm"}, "messages": [{"role": "user", "content": "a"}]}
+        for name, text in (("b", json.dumps(saved)), ("a", json.dumps(saved)), ("c", "{"), (".d", "{")):
+            (folder / f"{name}.json").write_text(text, encoding="utf-8")
+            (folder / f"{name}.json").chmod(0o600)
+        found = self.json("conversations", "ls", **environment)["conversations"]
+        self.assertEqual([entry["name"] for entry in found], ["a", "b", "c"])
+        self.assertEqual((found[0]["model"], found[0]["messages"]), ("model.litertlm", 1))
+        self.assertIn("c.json cannot be read", found[2]["problem"])
+        shown = self.succeed("conversations", "ls", **environment)
+        self.assertIn("model.litertlm", shown)
+        self.assertIn("(not readable)", shown)
+        self.assertIn("there are: a, b, c.", self.refuse(1, "conversations", "rm", "a", "missing", **environment))
+        self.refuse(1, "conversations", "rm", "../a", **environment)
+        self.refuse(2, "conversations", "rm", **environment)
+        self.refuse(2, "conversations", "rm", "a", "--all", **environment)
+        self.assertEqual(self.json("conversations", "rm", "a", **environment), {"conversations": 1})
+        self.succeed("conversations", "rm", "--all", **environment)
+        self.assertEqual([path.name for path in folder.glob("*.json")], [".d.json"])
+        self.assertIn("conversations", self.succeed("conversations"))
+        without = {name: value for name, value in os.environ.items() if name not in ("XDG_STATE_HOME", "HOME")}
+        self.assertIn("XDG_STATE_HOME", self.refuse(1, "conversations", "ls", env=without))
+
+    def testAWrongNameIsRefusedBeforeTheModelIsRead(self):
+        self.assertIn("64 letters", self.refuse(2, "chat", self.folder / "missing", "--save", "a/b"))
+
+
 class LanguageModelTest(DataTest):
     def setUp(self):
         super().setUp()
@@ -201,6 +235,109 @@ class LanguageModelTest(DataTest):
         self.assertIn('"London"', answer["text"])
         (self.folder / "tools").write_text("[{}]", encoding="utf-8")
         self.assertIn("Tool 1", self.refuse(1, "chat", self.model, "--prompt", "abc", *options))
+
+    def saving(self):
+        """The environment of commands that save conversations in the test's folder."""
+        return {"env": {**os.environ, "XDG_STATE_HOME": str(self.folder / "state")}}
+
+    def testAnotherProcessGoesOnWithAConversation(self):
+        saving = self.saving()
+        words = ("chat", self.model, "--max-tokens", 24, "--store", self.folder / "store")
+        self.assertIn("no other", self.refuse(1, *words, "--resume", "trip", "--prompt", "a", **saving))
+        self.assertFalse((self.folder / "state").exists())
+        first = self.answer(*words, "--save", "trip", "--system", "You answer briefly.", "--prompt", "My name is Ann.",
+                            **saving)
+        file = self.folder / "state" / "hearth" / "conversations" / "trip.json"
+        self.assertEqual((file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777), (0o600, 0o700))
+        saved = json.loads(file.read_text(encoding="utf-8"))
+        self.assertEqual((saved["version"], saved["model"]["name"], len(saved["model"]["sha256"])),
+                         (1, self.model.name, 64))
+        self.assertEqual([message["role"] for message in saved["messages"]], ["system", "user", "assistant"])
+        self.assertEqual(saved["messages"][2]["content"], first["text"])
+        # All that was said is in the store, so that only the new message is computed.
+        shutil.copy(file, file.with_name("copy.json"))
+        question = "What is my name?"
+        second = self.answer(*words, "--resume", "trip", "--prompt", question, **saving)
+        self.assertGreater(second["stored_tokens"], first["prompt_tokens"])
+        self.assertLess(second["prompt_tokens"] - second["stored_tokens"], 20)
+        # The same text without the store, and in a process that all of it is said to, has that answer, too.
+        without = self.answer(*words, "--resume", "copy", "--prompt", question, "--prefix-store", "off", **saving)
+        self.assertEqual((without["stored_tokens"], without["text"]), (0, second["text"]))
+        self.assertEqual(len(json.loads(file.read_text(encoding="utf-8"))["messages"]), 5)
+        # A message for each line.
+        run = self.hearth(*words, "--threads", 2, "--resume", "trip", "--stats", input="And yours?\n\nWhy?\n", **saving)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        stored = [int(line.split(" stored")[0].split()[-1]) for line in run.stderr.splitlines()]
+        self.assertGreater(stored[0], second["prompt_tokens"])
+        messages = json.loads(file.read_text(encoding="utf-8"))["messages"]
+        self.assertEqual([message["content"] for message in messages if message["role"] == "user"],
+                         ["My name is Ann.", question, "And yours?", "Why?"])
+        self.assertEqual([path.name for path in sorted(file.parent.iterdir())],
+                         ["copy.json", "locks", "tmp", "trip.json"])
+        self.assertEqual(list((file.parent / "tmp").iterdir()), [])
+
+    def testNothingIsLostOfAConversation(self):
+        saving = self.saving()
+        words = ("chat", self.model, "--max-tokens", 2)
+        self.answer(*words, "--save", "a.b-c_1", "--prompt", "Hello", **saving)
+        [file] = (self.folder / "state" / "hearth" / "conversations").glob("*.json")
+        whole = file.read_bytes()
+        self.assertIn("--resume a.b-c_1", self.refuse(1, *words, "--save", "a.b-c_1", "--prompt", "b", **saving))
+        self.assertIn("there are: a.b-c_1.", self.refuse(1, *words, "--resume", "other", "--prompt", "b", **saving))
+        for name in (".a", "a/b", "a b", "ä", "x" * 65):
+            self.assertIn("64 letters", self.refuse(2, *words, f"--save={name}", "--prompt", "b", **saving))
+        self.refuse(2, *words, "--save", "b", "--resume", "a.b-c_1", **saving)
+        self.refuse(2, *words, "--resume", "a.b-c_1", "--system", "b", **saving)
+        # One process at a time has it open.
+        with subprocess.Popen([HEARTH, *map(str, words), "--threads", "2", "--resume", "a.b-c_1"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True, **saving) as other:
+            other.stdin.write("Hello\n")
+            other.stdin.flush()
+            self.assertNotEqual(other.stdout.readline(), "")
+            self.assertIn("Another process", self.refuse(1, *words, "--resume", "a.b-c_1", "--prompt", "b", **saving))
+            self.assertIn("Another process", self.refuse(1, "conversations", "rm", "a.b-c_1", **saving))
+            other.stdin.close()
+            self.assertEqual(other.wait(timeout=300), 0)
+        whole = file.read_bytes()
+        # Not answered, not changed.
+        self.assertIn("room for 8", self.refuse(1, *words, "--resume", "a.b-c_1", "--prompt", "b" * 99, "--context", 8,
+                                               **saving))
+        self.assertEqual(file.read_bytes(), whole)
+        # One that cannot be written says so, and the old one stays.
+        file.parent.joinpath("tmp").rmdir()
+        file.parent.joinpath("tmp").symlink_to(self.folder)
+        run = self.hearth(*words, "--resume", "a.b-c_1", "--prompt", "b", "--threads", 2, **saving)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("a.b-c_1 cannot be saved", run.stderr)
+        self.assertEqual(file.read_bytes(), whole)
+        file.parent.joinpath("tmp").unlink()
+        # Another model goes on with the text.
+        saved = json.loads(whole)
+        saved["model"] = {"name": "other.litertlm", "sha256": "0" * 64}
+        file.write_text(json.dumps(saved), encoding="utf-8")
+        run = self.hearth(*words, "--resume", "a.b-c_1", "--prompt", "b", "--threads", 2, "--json", **saving)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("another model, other.litertlm", run.stderr)
+        self.assertGreater(json.loads(run.stdout)["prompt_tokens"], 20)
+        self.assertEqual(json.loads(file.read_text(encoding="utf-8"))["model"], json.loads(whole)["model"])
+        file.write_bytes(whole[:-20])
+        self.assertIn("a.b-c_1.json cannot be read", self.refuse(1, *words, "--resume", "a.b-c_1", "--prompt", "b",
+                                                                 **saving))
+        self.assertEqual(file.read_bytes(), whole[:-20])
+
+    def testSavedToolsAreKnownAgain(self):
+        saving = self.saving()
+        (self.folder / "template").write_text(TOOL_TEMPLATE, encoding="utf-8")
+        (self.folder / "tools").write_text(json.dumps([WEATHER]), encoding="utf-8")
+        words = ("chat", self.model, "--template", self.folder / "template", "--max-tokens", 60)
+        call = '<tool_call> {"name": "get_weather", "arguments": {"city": "London"}} </tool_call>'
+        first = self.answer(*words, "--tools", self.folder / "tools", "--save", "tools", "--prompt", call, **saving)
+        self.assertEqual(len(first["tool_calls"]), 1)
+        # The message is the result of the call that was saved.
+        second = self.answer(*words, "--resume", "tools", "--prompt", "sunny and warm", **saving)
+        self.assertEqual((second["text"], second["tool_calls"]), ("get_weather of London: sunny and warm", []))
+        third = self.answer(*words, "--resume", "tools", "--prompt", "abc", **saving)
+        self.assertEqual(third["text"], "abc")
 
     def testATextIsContinued(self):
         answer = self.answer("complete", self.model, "--prompt", "1, 2, 3, 4, 5,", "--max-tokens", 8)

@@ -75,6 +75,26 @@ class LlmTest(unittest.TestCase):
         self.assertEqual(stored[::2], [0, 0])
         self.assertGreater(stored[1], 10)
 
+    def testAConversationGoesOnInAnotherProcess(self):
+        with tempfile.TemporaryDirectory() as store:
+            model = hearth.llm.Model(path(), store=store, threads=2)
+            chat = model.chat(system="You answer briefly.")
+            str(chat.send(QUESTION, max_tokens=12, temperature=0))
+            saved = json.dumps({"messages": chat.messages, "tools": chat.tools})
+            answers, stored = [], []
+            for _ in range(2):
+                chat = hearth.llm.Model(path(), store=store, threads=2).chat(**json.loads(saved))
+                answers.append(str(chat.send("And of Italy?", max_tokens=12, temperature=0)))
+                stored.append(chat.session.statistics["stored_tokens"])
+                self.assertEqual([message["role"] for message in chat.messages],
+                                 ["system", "user", "assistant", "user", "assistant"])
+        self.assertEqual(answers[0], answers[1])
+        self.assertIn("Rome", answers[0])
+        # The first of them kept what the conversation began with.
+        self.assertGreater(stored[1], stored[0] + 10)
+        with self.assertRaisesRegex(InvalidArgument, "exclude each other"):
+            self.model.chat(system="a", messages=[])
+
     def testWhatTheCommandKeptIsFound(self):
         system = "You answer in one short sentence, and you know all about rivers and lakes."
         with tempfile.TemporaryDirectory() as store:

@@ -302,12 +302,16 @@ class Model:
         return Session._make(self, "create_with", array, count,
                              ctypes.c_size_t(_number("marked", marked, (1 << 63) - 1)))
 
-    def chat(self, system=None, *, tools=None):
-        """A Chat, which may begin with a message of the system. `tools` are what the model may call,
-        dicts as OpenAI's interface has them; Answer.tool_calls has the calls, or the answer's text where
-        `metadata["tool_calls"]` is None."""
-        messages = [] if system is None else [{"role": "system", "content": system}]
-        return Chat(self.session(), messages, tools)
+    def chat(self, system=None, *, messages=None, tools=None):
+        """A Chat, which may begin with a message of the system, or goes on with the `messages` of an
+        earlier one (Chat.messages). `tools` are what the model may call, dicts as OpenAI's interface has
+        them; Answer.tool_calls has the calls, or the answer's text where `metadata["tool_calls"]` is
+        None."""
+        if system is not None and messages is not None:
+            raise InvalidArgument("system and messages exclude each other: the messages may begin with the system's.")
+        if messages is None:
+            messages = [] if system is None else [{"role": "system", "content": system}]
+        return Chat(self.session(), list(messages), tools)
 
     def complete(self, prompt, *, marked=False, **options):
         """An Answer that continues `prompt`, a text or tokens, in a session of its own. With `marked`,
@@ -613,6 +617,7 @@ class Chat:
         self.session = session
         self.messages = messages
         self.tools = tools
+        self._began = len(messages)  # with so many of them
         self._answer = None
 
     def __repr__(self):
@@ -632,13 +637,18 @@ class Chat:
         if options.get("keep") is None:
             tokens = model.prompt_tokens(messages, tools=self.tools)
         else:
-            tokens, messages = model._fitting(messages, self.tools, self.session.context)
+            tokens, fitting = model._fitting(messages, self.tools, self.session.context)
+            if len(fitting) < len(messages):
+                self._began = 0
+            messages = fitting
         self.reused_tokens = self.session.replace(tokens)
-        if messages[0]["role"] == "system":
-            marked = self._commonTokens(tokens, messages[:1])
-            self.session.mark_prefix(marked)
-            if options.get("keep") is not None:
-                options["keep"] = max(options["keep"], marked)
+        system = next((i for i, each in enumerate(messages) if each["role"] not in ("system", "developer")), 0)
+        lasting = self._commonTokens(tokens, messages[:system]) if system else 0
+        marked = self._commonTokens(tokens, messages[:self._began]) if self._began > system else 0
+        if system or marked:
+            self.session.mark_prefix(max(lasting, marked))
+        if options.get("keep") is not None:
+            options["keep"] = max(options["keep"], lasting)
         if self.tools and model.metadata["tool_calls"] is not None:
             options = {"tools": self.tools, **options}
         self._answer = self.session.answer(**options)
@@ -676,4 +686,6 @@ class Chat:
         other."""
         if self._answer is not None and self._answer.ending is None:
             raise BadState("The answer has not ended; Answer.close() ends it.")
-        return Chat(self.session.fork(), list(self.messages), self.tools)
+        fork = Chat(self.session.fork(), list(self.messages), self.tools)
+        fork._began = self._began
+        return fork
