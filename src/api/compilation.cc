@@ -22,7 +22,6 @@
 #include "frontends/tflite/chosen_outputs.h"
 #include "frontends/tflite/other_shapes.h"
 #include "hal/longest_step.h"
-#include "hal/only_model.h"
 #include "runtime/cache_explanation.h"
 #include "runtime/compilation.h"
 #include "runtime/device_manager.h"
@@ -253,8 +252,6 @@ Status compile(const hearth_model& model, const hearth_compile_options& options,
   HEARTH_ASSIGN(made->inputs, describeTensors(imported.inputs));
   HEARTH_ASSIGN(made->outputs, describeTensors(imported.outputs));
   HEARTH_ASSIGN(CompilationOptions wanted, runtimeOptions(options));
-  if (model.signatureKeys.size() == 1)
-    wanted.prepare.driverOptions[hearth::hal::kOnlyModelOption] = "1";
   wanted.prepare.expectedInputs = expectedInputs(*imported.model, made->inputs);
   if (options.cache_dir != nullptr)
     wanted.cache = cacheRequest(model, all, options.cache_dir, options.cache_token);

@@ -17,7 +17,6 @@
 #include "drivers/cpu/platform/host_facts.h"
 #include "drivers/cpu/testing/layer_chain.h"
 #include "drivers/cpu/testing/run_once.h"
-#include "hal/only_model.h"
 
 namespace hearth::cpu {
 namespace {
@@ -102,16 +101,6 @@ class OtherVersionTest : public cache::StoreTest {
     return start(looksUp(file(bytes)), {std::bit_cast<float>(kRows / 2)},
                  entry * factors[0] * factors[1] * factors[2]);
   }
-  // The same of a version with as many layers as factors, of another width.
-  hal::StartReport startOfWidth(const std::vector<float>& factors, uint32_t width) {
-    float product = 1;
-    for (const float factor : factors) product *= factor;
-    return start(layerChainOver(file(constants(factors, width)),
-                                std::vector<uint32_t>(factors.size() + 1, width)),
-                 std::vector<float>(width, 1.0f), product, width);
-  }
-  static uint64_t bytesOfLayer(uint32_t width) { return uint64_t{width} * width * sizeof(float); }
-  void expectTakenFromOneSegment(uint32_t width);
   memory::PoolRef file(const std::vector<uint8_t>& bytes) {
     const std::filesystem::path path =
         folder_.path() / "models" / (std::to_string(++versions_) + ".bin");
@@ -123,7 +112,6 @@ class OtherVersionTest : public cache::StoreTest {
     hal::PrepareOptions options;
     options.threads = 2;
     options.driverOptions = storeOptions().toTexts();
-    if (isOnlyModel_) options.driverOptions[hal::kOnlyModelOption] = "1";
     const auto prepared = device_->prepareModel(model, options, hal::Cache());
     EXPECT_TRUE(prepared) << prepared.error().toString();
     if (!prepared) return {};
@@ -145,7 +133,6 @@ class OtherVersionTest : public cache::StoreTest {
 
   cache::StoreMode mode_ = cache::StoreMode::kReadWrite;
   bool isBundle_ = false;
-  bool isOnlyModel_ = false;  // of its file
   int versions_ = 0;
   std::shared_ptr<hal::Device> device_ = createCpuDevice();
 };
@@ -183,34 +170,28 @@ TEST_F(OtherVersionTest, ABundleHasOneVersionOnly) {
   EXPECT_GE(packedBytes(second), kLayers * kWeightBytes);
 }
 
-// Packings that share a segment, three of which a change leaves as they are: small ones, and those
-// of the only model of a file that would have segments of their own in another.
+// Packings that share a segment, three of which a change leaves as they are.
 TEST_F(OtherVersionTest, SmallPackingsAreTakenOverFromTheSegmentThatTheyShare) {
-  expectTakenFromOneSegment(120);
-  std::filesystem::remove_all(root());
-  EXPECT_GE(packedBytes(startOfWidth({2, 3, 4, 1}, 250)), 4 * bytesOfLayer(250));
-  EXPECT_GE(segmentFiles(), 4u);
-  std::filesystem::remove_all(root());
-  isOnlyModel_ = true;
-  expectTakenFromOneSegment(250);
-}
-
-void OtherVersionTest::expectTakenFromOneSegment(uint32_t width) {
-  const uint64_t bytes = bytesOfLayer(width);
+  constexpr uint32_t kNarrow = 120;
+  constexpr uint64_t kBytes = uint64_t{kNarrow} * kNarrow * sizeof(float);
   const auto start = [&](const std::vector<float>& factors) {
-    return startOfWidth(factors, width);
+    float product = 1;
+    for (const float factor : factors) product *= factor;
+    return this->start(layerChainOver(file(constants(factors, kNarrow)),
+                                      std::vector<uint32_t>(factors.size() + 1, kNarrow)),
+                       std::vector<float>(kNarrow, 1.0f), product, kNarrow);
   };
-  EXPECT_GE(packedBytes(start({2, 3, 4, 1})), 4 * bytes);
+  EXPECT_GE(packedBytes(start({2, 3, 4, 1})), 4 * kBytes);
   EXPECT_EQ(segmentFiles(), 1u);
   const hal::StartReport second = start({5, 3, 4, 1});
   EXPECT_EQ(second.reason, "model changed");
-  EXPECT_GE(second.mappedBytes, 3 * bytes);
-  EXPECT_LT(packedBytes(second), 2 * bytes);
+  EXPECT_GE(second.mappedBytes, 3 * kBytes);
+  EXPECT_LT(packedBytes(second), 2 * kBytes);
   EXPECT_EQ(segmentFiles(), 2u);
   // From the segments of both.
   const hal::StartReport third = start({5, 3, 4, 7});
-  EXPECT_GE(third.mappedBytes, 3 * bytes);
-  EXPECT_LT(packedBytes(third), 2 * bytes);
+  EXPECT_GE(third.mappedBytes, 3 * kBytes);
+  EXPECT_LT(packedBytes(third), 2 * kBytes);
   for (const auto& factors : {std::vector<float>{2, 3, 4, 1}, {5, 3, 4, 1}, {5, 3, 4, 7}}) {
     const hal::StartReport again = start(factors);
     EXPECT_EQ(again.state, State::kWarm) << again.reason;

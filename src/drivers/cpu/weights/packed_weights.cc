@@ -354,7 +354,7 @@ void* PackedWeights::reserve(size_t size) {
     const std::lock_guard lock(mutex_);
     isKnown = places_.contains(currentPlace.place);
     if (isSealed_ && !isKnown) return nullptr;
-    if (!isKnown && size < ownSegment_) {
+    if (!isKnown && size < kOwnSegment) {
       const auto place = reserveSmall(size);
       if (!place) return nullptr;
       reservations_[place->data()] = *place;
@@ -454,7 +454,7 @@ PackedWeights::Measured PackedWeights::measured() {
 void PackedWeights::packParts(WeightPlace place, const char* kind, const base::Sha256Digest* source,
                               size_t parts, const Measured& whole,
                               const std::function<bool(size_t)>& makePart) {
-  if (whole.size < ownSegment_ || !whole.isLookedUp) return;
+  if (whole.size < kOwnSegment || !whole.isLookedUp) return;
   auto writer = partStore_.start(whole.size);
   if (writer == nullptr) return;
   memory::Mapping buffer;

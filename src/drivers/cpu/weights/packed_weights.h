@@ -88,9 +88,6 @@ class PackedWeights {
   // small language model's layers take a hundred kilobytes or more, and each of its signatures has
   // all of them. A segment takes a file and a mapping, so tiny packings share one.
   static constexpr size_t kOwnSegment = size_t{64} << 10;
-  // The same for the only model of a file: no other one that is in use at the same time has the
-  // same packings. Versions of it take them over from the segments that they share.
-  static constexpr size_t kOwnSegmentOfOnly = size_t{1} << 20;
 
   // Bytes of a segment that small packings share.
   static constexpr size_t kGroup = size_t{8} << 20;
@@ -104,11 +101,7 @@ class PackedWeights {
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
-  // Says from how many bytes on a packing is a segment of its own, in place of kOwnSegment. Set it
-  // before the first packing.
-  void groupBelow(size_t bytes) { ownSegment_ = bytes; }
-
-  // `handler` is called on the packing thread for each packing with a segment of its own, and
+  // `handler` is called on the packing thread for each packing of kOwnSegment bytes or more, and
   // for each group of smaller ones that is full; `size` is how many bytes of it are used. Set it
   // before the first packing.
   using PackedHandler = std::function<void(const std::shared_ptr<PackedSegment>&, size_t size)>;
@@ -325,7 +318,6 @@ class PackedWeights {
 
   const bool isPrivate_;
   const size_t groupBytes_;
-  size_t ownSegment_ = kOwnSegment;
   xnn_weights_cache_provider* provider_;
   PartStore partStore_;
   PackedHandler onPacked_;

@@ -17,7 +17,6 @@
 #include "drivers/cpu/weights/segment_prefetcher.h"
 #include "drivers/cpu/weights/stored_host_facts.h"
 #include "drivers/cpu/weights/stored_packing.h"
-#include "hal/only_model.h"
 #include "hal/start_reason.h"
 
 namespace hearth::cpu {
@@ -153,8 +152,6 @@ void WeightSession::tryToLoad(bool publishesLast) {
       reason);  // a corrupt object is removed when it is found: the second look misses it
   weights_->noteSources();
   takeFromOthers();
-  // Each segment is opened, checked and mapped at each start.
-  if (hal::isOnlyModelOfFile(options_)) weights_->groupBelow(PackedWeights::kOwnSegmentOfOnly);
   isKept_ = true;
   publishesLast_ = publishesLast;
   if (publishesLast) return;
