@@ -106,10 +106,15 @@ class FallbackModel final : public hal::PreparedModel,
   bool isFirstTried() const { return rest_.isOver(); }
   void noteSuccess() { rest_.noteSuccess(); }
 
-  // Before it is computed again.
-  void noteFailure(const Error& reason) {
+  // Before an execution is computed again, if it can be.
+  void noteFailure(const Error& reason, bool overwritesInputs = false) {
     const int64_t pause = rest_.noteFailure(reason);
-    if (pause == 0)
+    if (overwritesInputs)
+      base::logWarn(
+          "An execution fails, and {} cannot compute it again: its outputs lie over its "
+          "inputs. {}",
+          device_->name(), reason.toString());
+    else if (pause == 0)
       base::logWarn("An execution is computed again on {}. {}", device_->name(), reason.toString());
     else
       base::logWarn("Executions are computed on {} for the next {} ms. {}", device_->name(), pause,
@@ -139,26 +144,21 @@ class FallbackModel final : public hal::PreparedModel,
 class FallbackExecution final : public hal::Execution {
  public:
   FallbackExecution(std::shared_ptr<FallbackModel> model, std::unique_ptr<hal::Execution> first,
-                    hal::Request request, OverwrittenInputs overwritten)
+                    hal::Request request, bool overwritesInputs)
       : model_(std::move(model)),
         first_(std::move(first)),
         request_(std::move(request)),
-        overwritten_(std::move(overwritten)) {}
+        overwritesInputs_(overwritesInputs) {}
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
-    const uint64_t copied = overwritten_.copy();
-    hal::ExecutionResult result = computeSomewhere(deadline);
-    result.copiedBytes += copied;
-    return result;
-  }
-
- private:
-  hal::ExecutionResult computeSomewhere(const base::Deadline& deadline) {
     if (!model_->isFirstTried() && makeSecond()) return second_->compute(deadline);
     hal::ExecutionResult result = first_->compute(deadline);
     if (result.status) model_->noteSuccess();
     if (result.status || !model_->isWorthAnotherDevice(result.status.error())) return result;
-    model_->noteFailure(result.status.error());
+    // The inputs may be gone. To copy them before each computation would cost a language model with
+    // states in place its caches at each token.
+    model_->noteFailure(result.status.error(), overwritesInputs_);
+    if (overwritesInputs_) return result;
     // The first failure says more about the model than the failure of the fallback.
     if (!makeSecond()) return result;
     return second_->compute(deadline);
@@ -174,8 +174,8 @@ class FallbackExecution final : public hal::Execution {
   std::unique_ptr<hal::Execution> first_;
   // Of the other device, kept from the first failure on: making one takes longer than many runs.
   std::unique_ptr<hal::Execution> second_;
-  hal::Request request_;  // of the second one, with its inputs as they were before the first
-  const OverwrittenInputs overwritten_;
+  hal::Request request_;
+  const bool overwritesInputs_;
 };
 
 Result<std::unique_ptr<hal::Execution>> FallbackModel::createExecution(hal::Request request) {
@@ -184,12 +184,9 @@ Result<std::unique_ptr<hal::Execution>> FallbackModel::createExecution(hal::Requ
     if (auto second = createSecond(request)) return second;
   auto first = prepared_->createExecution(request);
   if (first) {
-    const auto isRead = [](size_t /*input*/, size_t /*output*/) {
-      return true;
-    };
-    HEARTH_ASSIGN(OverwrittenInputs overwritten, OverwrittenInputs::take(&request, isRead));
+    HEARTH_ASSIGN(const bool overwrites, overwritesInputs(request));
     return std::make_unique<FallbackExecution>(shared_from_this(), std::move(*first),
-                                               std::move(request), std::move(overwritten));
+                                               std::move(request), overwrites);
   }
   if (!isWorthAnotherDevice(first.error())) return std::unexpected(std::move(first.error()));
   noteFailure(first.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/overwritten_inputs.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -38,14 +39,32 @@ bool overlap(const Range& a, const Range& b) {
          std::less<>()(b.begin, a.end);
 }
 
+// Where the arguments of a request lie, with memories of one file joined.
+struct Places {
+  std::vector<Range> inputs, outputs;
+};
+
+Result<Places> placesOf(const hal::Request& request) {
+  HEARTH_ASSIGN(const std::optional<hal::Request> joined, hal::joinMemories(request));
+  return Places{rangesOf(joined ? joined->inputs : request.inputs),
+                rangesOf(joined ? joined->outputs : request.outputs)};
+}
+
 }  // namespace
+
+Result<bool> overwritesInputs(const hal::Request& request) {
+  HEARTH_ASSIGN(const Places places, placesOf(request));
+  return std::ranges::any_of(places.inputs, [&](const Range& input) {
+    return std::ranges::any_of(places.outputs,
+                               [&](const Range& output) { return overlap(input, output); });
+  });
+}
 
 Result<OverwrittenInputs> OverwrittenInputs::take(
     hal::Request* request, const std::function<bool(size_t, size_t)>& isRead) {
   OverwrittenInputs taken;
-  HEARTH_ASSIGN(const std::optional<hal::Request> joined, hal::joinMemories(*request));
-  const std::vector<Range> inputs = rangesOf(joined ? joined->inputs : request->inputs);
-  const std::vector<Range> outputs = rangesOf(joined ? joined->outputs : request->outputs);
+  HEARTH_ASSIGN(const Places places, placesOf(*request));
+  const auto& [inputs, outputs] = places;
   for (size_t i = 0; i < inputs.size(); ++i) {
     bool isOverwritten = false;
     for (size_t o = 0; o < outputs.size(); ++o)

@@ -12,6 +12,10 @@
 
 namespace hearth::runtime {
 
+// Whether an output of the request lies over an input: once it has been computed in part, it cannot
+// be computed again. Errors as hal::joinMemories().
+Result<bool> overwritesInputs(const hal::Request& request);
+
 // Inputs of a request over which outputs are written, for whoever reads the inputs later than a
 // driver does, which minds this by itself. What lies in the memory of a device is left as it is.
 // Not thread-safe.
