@@ -185,9 +185,9 @@ TEST_F(OverwrittenInputsTest, WhatADeviceMayHaveOverwrittenIsNotComputedAgain) {
 TEST_F(OverwrittenInputsTest, StatesInPlaceAreNotCopied) {
   prepared_ = withFallback(std::make_shared<FailingModel>(false), model_,
                            drivers::reference::createDevice(), {}, true);
-  std::vector<float> values(2 * kCount);
+  const memory::PoolRef pool = *memory::Pool::anonymous(2 * kBytes);
   const auto execution =
-      prepared_->createExecution({{at(values.data())}, {at(values.data()), at(&values[kCount])}});
+      prepared_->createExecution({{in(pool, 0)}, {in(pool, 0), in(pool, kBytes)}});
   ASSERT_TRUE(execution) << execution.error().toString();
   const hal::ExecutionResult result = (*execution)->compute({});
   EXPECT_TRUE(result.status) << result.status.error().toString();
