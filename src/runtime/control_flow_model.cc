@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -219,13 +218,15 @@ class WhileExecution final : public hal::Execution {
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
     const base::Deadline loopEnd = base::Deadline::after(request_.loopTimeout);
     std::vector<hal::Argument> values = model_->outerInputs(request_, ops::kWhileFirstInput);
+    bool areInputs = true;  // the values that the next iteration may change
+    uint64_t copied = 0;    // by the devices of condition and body
     for (size_t iteration = 0;; ++iteration) {
       uint8_t goesOn = 0;
       hal::Argument answer;
       answer.kind = hal::Argument::Kind::kPointer;
       answer.pointer = &goesOn;
       answer.length = sizeof(goesOn);
-      if (Status status = run(model_->condition(), values, {answer}, deadline); !status)
+      if (Status status = run(model_->condition(), values, {answer}, deadline, &copied); !status)
         return failed(std::move(status.error()));
       if (loopEnd.hasPassed())
         return failed(Error(ErrorCode::kMissedDeadlineTransient,
@@ -242,22 +243,29 @@ class WhileExecution final : public hal::Execution {
         next[i].length = model_->places()[i].length;
         outputs.push_back(next[i]);
       }
-      if (Status status = run(model_->body(), values, std::move(outputs), deadline); !status)
+      if (Status status = run(model_->body(), values, std::move(outputs), deadline, &copied);
+          !status)
         return failed(std::move(status.error()));
       values = std::move(next);
+      areInputs = false;
     }
-    return finish(values);
+    hal::ExecutionResult result = finish(values, areInputs);
+    if (result.status) result.copiedBytes += copied;
+    return result;
   }
 
  private:
   Status run(hal::PreparedModel& prepared, const std::vector<hal::Argument>& inputs,
-             std::vector<hal::Argument> outputs, const base::Deadline& deadline) const {
+             std::vector<hal::Argument> outputs, const base::Deadline& deadline,
+             uint64_t* copied) const {
     hal::Request request;
     request.loopTimeout = request_.loopTimeout;
     request.inputs = inputs;
     request.outputs = std::move(outputs);
     HEARTH_ASSIGN(const auto execution, prepared.createExecution(std::move(request)));
-    Status status = execution->compute(deadline).status;
+    const hal::ExecutionResult result = execution->compute(deadline);
+    *copied += result.copiedBytes;
+    const Status& status = result.status;
     // The buffer that is too small here is ours, not the client's.
     if (!status && status.error().code() == ErrorCode::kOutputInsufficientSize)
       return fail(ErrorCode::kOpFailed, "A value of WHILE is larger than it should be. {}",
@@ -265,7 +273,8 @@ class WhileExecution final : public hal::Execution {
     return status;
   }
 
-  hal::ExecutionResult finish(const std::vector<hal::Argument>& values) const {
+  // Copies the values to the client's outputs.
+  hal::ExecutionResult finish(const std::vector<hal::Argument>& values, bool areInputs) const {
     hal::ExecutionResult result;
     const std::vector<hal::Argument> outputs = model_->outputs(request_);
     std::vector<hal::OutputShape> shapes;
@@ -276,13 +285,23 @@ class WhileExecution final : public hal::Execution {
       if (!isSufficient && result.status)
         result.status = fail(ErrorCode::kOutputInsufficientSize, "An output buffer is too small.");
     }
+    // Outputs may lie over inputs, also in another mapping of the same memory, so all of these are
+    // read before one is written.
+    std::vector<std::vector<uint8_t>> inputs(outputs.size());
     for (size_t i = 0; i < outputs.size() && result.status; ++i) {
-      uint8_t* const to = bytesOf(outputs[i]);
-      const uint8_t* const from = bytesOf(values[i]);
       if (outputs[i].kind == hal::Argument::Kind::kNoValue) continue;
-      if (to == nullptr || from == nullptr)
+      const uint8_t* const from = bytesOf(values[i]);
+      if (from == nullptr || bytesOf(outputs[i]) == nullptr)
         return failed(Error(ErrorCode::kOpFailed, "A value of WHILE is not in this process."));
-      std::memmove(to, from, values[i].length);
+      if (!areInputs) continue;
+      inputs[i].assign(from, from + values[i].length);
+      result.copiedBytes += values[i].length;
+    }
+    for (size_t i = 0; i < outputs.size() && result.status; ++i) {
+      if (outputs[i].kind == hal::Argument::Kind::kNoValue) continue;
+      std::copy_n(areInputs ? inputs[i].data() : bytesOf(values[i]), values[i].length,
+                  bytesOf(outputs[i]));
+      result.copiedBytes += values[i].length;
     }
     result.outputShapes = model_->inPartOrder(shapes);
     return result;

@@ -157,13 +157,17 @@ class SequenceExecution final : public hal::Execution {
     result.copiedBytes = overwritten_.copy();
     for (size_t i = 0; i < model_->steps().size(); ++i) {
       hal::ExecutionResult part = runStep(i, deadline);
+      result.copiedBytes += part.copiedBytes;
       keepShapes(i, part);
       if (isTooSmall(part)) {
         const size_t spares = spare_.size();
         Status tooSmall = std::move(part.status);
         part.status = makeRoom(i);
         if (spare_.size() != spares) result.status = std::move(tooSmall);
-        if (part.status) part = runStep(i, deadline);
+        if (part.status) {
+          part = runStep(i, deadline);
+          result.copiedBytes += part.copiedBytes;
+        }
         if (isTooSmall(part))
           part.status = fail(ErrorCode::kOpFailed, "The size of an output changes.");
       }

@@ -25,7 +25,35 @@ constexpr auto kFloat = graph::OperandType::kTensorFloat32;
 constexpr uint32_t kCount = 32;
 constexpr uint64_t kBytes = kCount * sizeof(float);
 
-// Takes only operations of one type.
+// Computes as another model, whose own copies are not counted.
+class UncountedModel final : public hal::PreparedModel {
+ public:
+  explicit UncountedModel(std::shared_ptr<hal::PreparedModel> model) : model_(std::move(model)) {}
+  Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override {
+    HEARTH_ASSIGN(auto execution, model_->createExecution(std::move(request)));
+    return std::make_unique<UncountedExecution>(std::move(execution));
+  }
+  hal::StartReport startReport() const override { return model_->startReport(); }
+
+ private:
+  class UncountedExecution final : public hal::Execution {
+   public:
+    explicit UncountedExecution(std::unique_ptr<hal::Execution> execution)
+        : execution_(std::move(execution)) {}
+    hal::ExecutionResult compute(const base::Deadline& deadline) override {
+      hal::ExecutionResult result = execution_->compute(deadline);
+      result.copiedBytes = 0;
+      return result;
+    }
+
+   private:
+    const std::unique_ptr<hal::Execution> execution_;
+  };
+
+  const std::shared_ptr<hal::PreparedModel> model_;
+};
+
+// Takes only operations of one type, and counts no copies.
 class OneTypeDevice final : public hal::ForwardingDevice {
  public:
   explicit OneTypeDevice(graph::OperationType type)
@@ -36,6 +64,13 @@ class OneTypeDevice final : public hal::ForwardingDevice {
     for (const graph::Operation& operation : model.main().operations)
       support.push_back({operation.type == type_, "", ""});
     return support;
+  }
+  Result<std::shared_ptr<hal::PreparedModel>> prepareModel(
+      std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+      hal::Cache cache) override {
+    HEARTH_ASSIGN(auto made,
+                  ForwardingDevice::prepareModel(std::move(model), options, std::move(cache)));
+    return std::make_shared<UncountedModel>(std::move(made));
   }
 
  private:
