@@ -92,8 +92,8 @@ void importMemories(const std::shared_ptr<Gpu>& gpu, const Plan& plan, const hal
     for (const Use& use : uses) bytes += use.bytes;
     if (bytes < gpu->facts().leastImport || conflict(uses)) continue;
     if (gpu->dmaBufCalls().isDmaBuf(pool->fd())) {
-      // Its pages are not tried below: few drivers take them, and one that refuses is not asked
-      // again. What this one says of a dma-buf is of no other.
+      // Its pages are not tried below: few drivers take them, and one that has refused several
+      // memories is asked for no other. What this one says of a dma-buf is of no other.
       if (!gpu->facts().importsDmaBufs) continue;
       if (const Status imported = importDmaBuf(gpu, pool, uses, arguments); !imported)
         base::logDebug("A dma-buf is copied for the GPU {}. {}", gpu->facts().name,
@@ -101,11 +101,13 @@ void importMemories(const std::shared_ptr<Gpu>& gpu, const Plan& plan, const hal
       continue;
     }
     // What cannot be written is not tried: some drivers fail in other ways after they have refused.
-    if (!pool->writable() || !gpu->importsHostMemory()) continue;
+    if (!pool->writable() || !gpu->importsHostMemory(pool)) continue;
     if (const Status imported = importPages(gpu, pool, uses); !imported) {
-      gpu->noteRefusedImport();
-      base::logInfo("Memories of clients are copied for the GPU {}. {}", gpu->facts().name,
-                    imported.error().toString());
+      gpu->noteRefusedImport(pool);
+      base::logInfo(
+          "{} copied for the GPU {}. {}",
+          gpu->importsHostMemory() ? "A memory of the client is" : "Memories of clients are",
+          gpu->facts().name, imported.error().toString());
     }
   }
 }

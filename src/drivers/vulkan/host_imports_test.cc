@@ -111,12 +111,27 @@ TEST_F(HostImportsTest, MemoryThatIsOnlyReadIsCopied) {
   EXPECT_EQ(imports, 1);
 }
 
-TEST_F(HostImportsTest, WhereTheDriverRefusesAllIsCopiedFromThenOn) {
+TEST_F(HostImportsTest, AMemoryThatTheDriverRefusesIsCopiedFromThenOn) {
   refuses = true;
   const memory::PoolRef pool = *memory::Pool::anonymous(3 * kPlace);
   EXPECT_EQ(run(pool, 0, kPlace, 2 * kPlace), 3 * kBytes);
+  refuses = false;
   EXPECT_EQ(run(pool, 0, kPlace, 2 * kPlace), 3 * kBytes);
   EXPECT_EQ(imports, 1);
+  // It may have been a matter of its pages.
+  const memory::PoolRef other = *memory::Pool::anonymous(3 * kPlace);
+  EXPECT_EQ(run(other, 0, kPlace, 2 * kPlace), kBytes);
+  EXPECT_EQ(imports, 2);
+}
+
+TEST_F(HostImportsTest, ADriverThatRefusesSeveralMemoriesIsAskedForNoOther) {
+  refuses = true;
+  for (int i = 0; i < 5; ++i) {
+    const memory::PoolRef pool = *memory::Pool::anonymous(3 * kPlace);
+    EXPECT_EQ(run(pool, 0, kPlace, 2 * kPlace), 3 * kBytes);
+  }
+  EXPECT_EQ(imports, 3);
+  EXPECT_FALSE(open_.gpu->importsHostMemory());
 }
 
 TEST_F(HostImportsTest, LittleMemoryIsCopied) {

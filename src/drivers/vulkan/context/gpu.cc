@@ -18,6 +18,8 @@ namespace {
 
 constexpr uint32_t kLeastVersion = VK_API_VERSION_1_2;
 constexpr char kValidationLayer[] = "VK_LAYER_KHRONOS_validation";
+// So many refusals are no matter of single memories.
+constexpr size_t kMostRefusedImports = 3;
 // No model of a mobile device computes so long; a GPU that does is taken for hung.
 constexpr uint64_t kLongestWait = 60'000'000'000;  // nanoseconds
 // A tenth of a second of slow GPUs: a Raspberry Pi computes 5 * 10^9 products in a second, an old
@@ -367,6 +369,24 @@ Result<uint32_t> Gpu::memoryType(uint32_t allowed, VkMemoryPropertyFlags require
         return i;
   return fail(ErrorCode::kResourceExhaustedPersistent,
               "The GPU {} has no memory with the properties {}.", facts_.name, required);
+}
+
+bool Gpu::importsHostMemory() const {
+  if (facts_.hostAlignment == 0) return false;
+  const std::lock_guard lock(importMutex_);
+  return refusedImports_.size() < kMostRefusedImports;
+}
+
+bool Gpu::importsHostMemory(const memory::PoolRef& pool) const {
+  if (!importsHostMemory()) return false;
+  const std::lock_guard lock(importMutex_);
+  return std::ranges::none_of(refusedImports_,
+                              [&](const auto& refused) { return refused.lock() == pool; });
+}
+
+void Gpu::noteRefusedImport(const memory::PoolRef& pool) {
+  const std::lock_guard lock(importMutex_);
+  refusedImports_.push_back(pool);
 }
 
 Status Gpu::noteLoss(Status status) {

@@ -11,12 +11,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/deadline.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/sha256.h"
 #include "drivers/vulkan/context/dma_bufs.h"
+#include "memory/pool.h"
 
 namespace hearth::vulkan {
 
@@ -113,12 +115,12 @@ class Gpu {
   // Whether the device has failed or hung: nothing that was made on it is of use any more.
   bool isLost() const { return isLost_.load(std::memory_order_relaxed); }
 
-  // Whether memory of the host may become a buffer. Not once that has failed: some drivers then
-  // fail in other ways.
-  bool importsHostMemory() const {
-    return facts_.hostAlignment != 0 && !hasRefusedImport_.load(std::memory_order_relaxed);
-  }
-  void noteRefusedImport() { hasRefusedImport_.store(true, std::memory_order_relaxed); }
+  // Whether memory of the host may become a buffer. Not once that has failed for several memories:
+  // each attempt takes time, and some drivers fail in other ways after a refusal.
+  bool importsHostMemory() const;
+  // Whether this memory may. Not once it has been refused, which may be a matter of its pages.
+  bool importsHostMemory(const memory::PoolRef& pool) const;
+  void noteRefusedImport(const memory::PoolRef& pool);
 
  private:
   Gpu() = default;
@@ -144,7 +146,8 @@ class Gpu {
   DmaBufCalls dmaBufCalls_;
   base::Mutex queueMutex_;
   std::atomic<bool> isLost_ = false;
-  std::atomic<bool> hasRefusedImport_ = false;
+  mutable base::Mutex importMutex_;
+  std::vector<std::weak_ptr<const memory::Pool>> refusedImports_;
   int64_t process_ = 0;  // that has opened it
 };
 
