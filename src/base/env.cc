@@ -29,8 +29,8 @@ constexpr EnvVariable kTable[] = {
      "/usr/local/share/hearth/drivers:/usr/share/hearth/drivers",
      "Folders with driver manifests, separated by colons."},
     {Env::kDriverHosts, "HEARTH_DRIVER_HOSTS", EnvKind::kString, "",
-     "Devices whose drivers are in other processes, as DEVICE=spawn, DEVICE=spawn:/PROGRAM or "
-     "DEVICE=/SOCKET, separated by commas."},
+     "Where the drivers of devices run, as DEVICE=process, DEVICE=spawn, DEVICE=spawn:/PROGRAM, "
+     "DEVICE=shared or DEVICE=/SOCKET, separated by commas."},
     {Env::kVulkanDevice, "HEARTH_VULKAN_DEVICE", EnvKind::kString, "",
      "Part of the name of the GPU that the device vulkan-gpu is; an implementation of Vulkan on "
      "the "
@@ -78,6 +78,8 @@ constexpr EnvVariable kTable[] = {
      "Folder in whose hearth the map of compilation caches and saved conversations are; unset it "
      "is "
      ".local/state in HOME."},
+    {Env::kRuntimeDir, "XDG_RUNTIME_DIR", EnvKind::kString, "",
+     "Folder in whose hearth the hosts of drivers listen that the user's programs share."},
     {Env::kTemporary, "TMPDIR", EnvKind::kString, "/tmp",
      "Folder for the temporary files of hearth conformance."},
 };

@@ -40,6 +40,7 @@ enum class Env {
   kHome,
   kCacheHome,
   kStateHome,
+  kRuntimeDir,
   kTemporary,
 };
 

@@ -15,6 +15,8 @@ namespace hearth::hal {
 inline constexpr char kDriverCreateSymbol[] = "hearth_driver_create";
 // Of a library with numbered devices (DriverManifest::isNumbered) besides.
 inline constexpr char kDriverCreateNumberedSymbol[] = "hearth_driver_create_numbered";
+// Of such a library, if it likes.
+inline constexpr char kDriverCountSymbol[] = "hearth_driver_count";
 // What a support library of NNAPI exports instead.
 inline constexpr char kSupportLibrarySymbol[] = "ANeuralNetworks_getSLDriverImpl";
 
@@ -30,6 +32,11 @@ using DriverCreateFunction = Device* (*)(uint32_t apiVersion, char* message, siz
 // as DriverCreateFunction, for each number.
 using DriverCreateNumberedFunction = Device* (*)(uint32_t apiVersion, uint32_t number,
                                                  char* message, size_t messageSize);
+
+// The type of `hearth_driver_count`. How many devices the library has, for a process that has made
+// one of them; 0 where that is not known. Programs ask the host of one device whether there are
+// others. Must not throw. Called from any thread.
+using DriverCountFunction = uint32_t (*)();
 
 // For these functions: whether the library is built for this version of the interface.
 // Otherwise writes the sentence that says so.

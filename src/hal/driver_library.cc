@@ -22,6 +22,11 @@ std::string lastLoaderError() {
   return text != nullptr ? text : "the loader says nothing";
 }
 
+// The linker would look up a name without a slash in its own search path.
+std::string fileOf(const std::string& path) {
+  return path.contains('/') ? path : "./" + path;
+}
+
 }  // namespace
 
 bool mayBeLeftOut(const DriverManifest& manifest) {
@@ -52,8 +57,7 @@ std::optional<std::string> whatIsMissing(const DriverManifest& manifest) {
 }
 
 Result<std::shared_ptr<Device>> loadDriverLibrary(const std::string& path, uint32_t number) {
-  // The linker would look up a name without a slash in its own search path.
-  const std::string file = path.contains('/') ? path : "./" + path;
+  const std::string file = fileOf(path);
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return fail(ErrorCode::kNotFound, "The library {} cannot be loaded: {}.", file,
@@ -76,6 +80,18 @@ Result<std::shared_ptr<Device>> loadDriverLibrary(const std::string& path, uint3
   if (device == nullptr)
     return fail(ErrorCode::kUnavailableDevice, "The library {} makes no device: {}", file, message);
   return device;
+}
+
+uint32_t countOfDevices(const DriverManifest& manifest) {
+  if (!manifest.isNumbered) return 1;
+  void* const library =
+      ::dlopen(fileOf(manifest.library).c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (library == nullptr) return 1;
+  void* const count = ::dlsym(library, kDriverCountSymbol);
+  const uint32_t devices = count != nullptr ? reinterpret_cast<DriverCountFunction>(count)() : 1;
+  // Undoes this dlopen() only.
+  ::dlclose(library);
+  return std::clamp(devices, 1u, kMostNumbered);
 }
 
 Result<std::shared_ptr<Device>> loadDriver(const DriverManifest& manifest) {

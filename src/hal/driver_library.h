@@ -41,6 +41,10 @@ std::optional<std::string> whatIsMissing(const DriverManifest& manifest);
 // that; kUnavailableDevice for a driver that makes no device, with its reason.
 Result<std::shared_ptr<Device>> loadDriverLibrary(const std::string& path, uint32_t number = 1);
 
+// How many devices the library says that it has, from which this process has made one; 1 where it
+// does not say.
+uint32_t countOfDevices(const DriverManifest& manifest);
+
 // Loads the library and makes its device. The library is never unloaded. Errors: kUnsupported for
 // another api_version, without a library, or for a support library, which only a host loads;
 // kNotFound, kIo or kBadData when library, symbol or device are not what the manifest says.

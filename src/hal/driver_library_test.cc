@@ -286,6 +286,24 @@ TEST_F(DriverLibraryTest, ALibraryMayHaveNumberedDevices) {
   EXPECT_THAT(namesOf(discoverDrivers(path, {})), ElementsAre("test-device"));
 }
 
+TEST_F(DriverLibraryTest, ALibrarySaysHowManyDevicesItHas) {
+  const std::string path = folder("a");
+  write(path + "/driver.json", numberedText());
+  const auto numbered = readDriverManifest(path + "/driver.json");
+  ASSERT_TRUE(numbered) << numbered.error().toString();
+  ASSERT_TRUE(loadDriver(*numbered));
+  EXPECT_EQ(countOfDevices(*numbered), 3u);
+  DriverManifest other = *numbered;
+  other.isNumbered = false;
+  EXPECT_EQ(countOfDevices(other), 1u);
+  other = *numbered;
+  // It is not loaded either.
+  other.library = kWithoutSymbol;
+  EXPECT_EQ(countOfDevices(other), 1u);
+  other.library = "/nowhere/libnpu.so";
+  EXPECT_EQ(countOfDevices(other), 1u);
+}
+
 TEST_F(DriverLibraryTest, NumberedDevicesEndWhereOneIsNotThere) {
   const std::string path = folder("a");
   write(path + "/driver.json", numberedText());

@@ -242,6 +242,7 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
       HEARTH_ASSIGN(*field, stringField(json, key));
     }
   HEARTH_ASSIGN(manifest.delegate, delegateField(json));
+  HEARTH_ASSIGN(manifest.isShared, truthField(json, "shared"));
   HEARTH_ASSIGN(manifest.isOptional, truthField(json, "optional"));
   HEARTH_ASSIGN(manifest.askedForBy, askedForByField(json));
   HEARTH_ASSIGN(manifest.isMeasured, truthField(json, "measured"));
@@ -258,6 +259,8 @@ Result<DriverManifest> parseDriverManifest(std::string_view text) {
   if (isInProcessOrSpawned != manifest.socket.empty())
     return fail(ErrorCode::kBadData,
                 "A driver manifest has a \"library\", a \"host\" or both, or else a \"socket\".");
+  if (manifest.isShared && manifest.host.empty() && !manifest.isSupportLibrary)
+    return fail(ErrorCode::kBadData, "A driver manifest that is \"shared\" names no \"host\".");
   if (manifest.isSupportLibrary) {
     if (manifest.library.empty())
       return fail(ErrorCode::kBadData, "The manifest of a support library names no \"library\".");

@@ -17,6 +17,7 @@ namespace hearth::hal {
 // With "host": "hearth", or the path of another program, the library is loaded by that program in a
 // process of its own; a program that has the device itself needs no library. "socket" alone is the
 // path of the socket of a host that runs already.
+// With "shared": true the programs of a user share one host, which the first of them starts.
 // What the driver uses while it serves, for the sandbox of its host:
 // "needs": {"read_write": [PATH, ...], "read_only": [...], "devices": [...], "code": true}; paths
 // are of files and folders that exist, and "code" is for a driver that loads libraries or compiles
@@ -72,6 +73,7 @@ struct DriverManifest {
   std::string library;  // absolute, or relative to the manifest's folder as parsed
   std::string host;     // kHearthHost, or a path as `library`
   std::string socket;   // a path as `library`
+  bool isShared = false;
   uint64_t apiVersion = 0;
   bool isSupportLibrary = false;
   std::string device;  // in a support library; may be empty

@@ -13,7 +13,8 @@ using namespace hearth;
 
 // How many GPUs there were when one was opened. Whoever asks for one more need not start Vulkan,
 // which takes long, to learn that it is not there.
-constinit std::atomic<uint32_t> knownChoices = UINT32_MAX;
+constexpr uint32_t kUnknown = UINT32_MAX;
+constinit std::atomic<uint32_t> knownChoices = kUnknown;
 
 Result<std::unique_ptr<hal::Device>> createNumbered(uint32_t number) {
   if (number > knownChoices)
@@ -45,4 +46,9 @@ HEARTH_DRIVER_EXPORT hal::Device* hearth_driver_create_numbered(uint32_t apiVers
                                                                 uint32_t number, char* message,
                                                                 size_t messageSize) {
   return create(apiVersion, number, message, messageSize);
+}
+
+HEARTH_DRIVER_EXPORT uint32_t hearth_driver_count() {
+  const uint32_t choices = knownChoices;
+  return choices == kUnknown ? 0 : choices;
 }

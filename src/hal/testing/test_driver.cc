@@ -52,4 +52,8 @@ HEARTH_DRIVER_EXPORT hearth::hal::Device* hearth_driver_create_numbered(uint32_t
   std::snprintf(message, messageSize, "There are 3 chips, interface %u.", apiVersion);
   return nullptr;
 }
+
+HEARTH_DRIVER_EXPORT uint32_t hearth_driver_count() {
+  return 3;
+}
 #endif
