@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
+#include "base/nearest_word.h"
 #include "graph/validated_model.h"
 
 namespace hearth::tflite {
@@ -31,14 +33,21 @@ void removeUnread(graph::Subgraph* graph) {
                            std::make_move_iterator(kept.rend()));
 }
 
+std::unexpected<Error> noOutput(const char* name, const std::vector<TensorInfo>& outputs) {
+  std::vector<std::string> names;
+  for (const TensorInfo& output : outputs) names.push_back(output.name);
+  const auto nearest = base::nearestWord(name, names);
+  return fail(ErrorCode::kNotFound, "The model has no output \"{}\".{}", name,
+              nearest ? base::formatText(" Did you mean \"{}\"?", *nearest) : "");
+}
+
 }  // namespace
 
 Result<bool> chooseOutputs(std::span<const char* const> names, ImportedGraph* graph) {
   std::vector<bool> isChosen(graph->outputs.size(), false);
   for (const char* const name : names) {
     const auto found = std::ranges::find(graph->outputs, std::string(name), &TensorInfo::name);
-    if (found == graph->outputs.end())
-      return fail(ErrorCode::kNotFound, "The model has no output \"{}\".", name);
+    if (found == graph->outputs.end()) return noOutput(name, graph->outputs);
     isChosen[static_cast<size_t>(found - graph->outputs.begin())] = true;
   }
   if (std::ranges::all_of(isChosen, std::identity())) return false;

@@ -2,6 +2,7 @@
 #include "frontends/tflite/chosen_outputs.h"
 
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,6 +77,47 @@ TEST(ChosenOutputs, StatesStay) {
   EXPECT_EQ(graph.states[0].output, 1u);
   EXPECT_EQ(graph.model->main().outputs.size(), 2u);
   EXPECT_EQ(linesOf(*graph.model).size(), 2u);
+}
+
+// The file lists a tensor under two names, and an input and a constant as outputs.
+TEST(ChosenOutputs, ATensorThatIsListedAgainStaysUnderTheWantedName) {
+  const auto model = [] {
+    FloatModel made({{2}}, {{2}});
+    const int32_t constant = made.addConstant<float>(TensorType::FLOAT32, {2}, {1.0f, 2.0f});
+    made.addOperator(BuiltinOperator::RELU, {0}, {1});
+    made.setArguments({0}, {1, 1, 0, constant, 1});
+    auto signature = std::make_unique<schema::SignatureDefT>();
+    signature->signature_key = "named";
+    for (const auto& [name, tensor] : std::vector<std::pair<const char*, uint32_t>>{
+             {"first", 1}, {"second", 1}, {"in", 0}, {"constant", 2}, {"third", 1}}) {
+      auto entry = std::make_unique<schema::TensorMapT>();
+      entry->name = name;
+      entry->tensor_index = tensor;
+      signature->outputs.push_back(std::move(entry));
+    }
+    made.model.signature_defs.push_back(std::move(signature));
+    return made;
+  };
+  for (const std::vector<const char*>& names :
+       std::vector<std::vector<const char*>>{{"first"},
+                                             {"second"},
+                                             {"third"},
+                                             {"second", "third"},
+                                             {"first", "third"},
+                                             {"in"},
+                                             {"constant"}}) {
+    ImportedGraph graph = import(model());
+    ASSERT_EQ(graph.outputs.size(), 5u);
+    const auto chosen = chooseOutputs(names, &graph);
+    ASSERT_TRUE(chosen) << names[0] << ": " << chosen.error().toString();
+    EXPECT_TRUE(*chosen);
+    ASSERT_EQ(graph.outputs.size(), names.size());
+    for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(graph.outputs[i].name, names[i]);
+    const graph::Subgraph& main = graph.model->main();
+    ASSERT_EQ(main.outputs.size(), names.size());
+    for (const uint32_t output : main.outputs)
+      EXPECT_EQ(main.operands[output].lifetime, graph::Lifetime::kSubgraphOutput) << names[0];
+  }
 }
 
 }  // namespace
