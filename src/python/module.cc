@@ -114,6 +114,7 @@ struct Options {
   std::optional<double> timeout;
   std::optional<double> longestStep;
   std::map<std::string, std::vector<uint32_t>> shapes;
+  std::vector<std::string> outputs;
 
   CompileOptions made() const {
     CompileOptions options;
@@ -128,6 +129,7 @@ struct Options {
     options.preference = valueOf("preference", preference, kPreferences);
     options.priority = valueOf("priority", priority, kPriorities);
     options.shapes = shapes;
+    options.outputs = outputs;
     options.cacheDir = cacheDir;
     if (cacheToken) {
       if (cacheToken->size() != options.cacheToken.size())
@@ -167,6 +169,9 @@ constexpr const char* kindOf(const std::optional<nb::bytes>&) {
 constexpr const char* kindOf(const std::map<std::string, std::vector<uint32_t>>&) {
   return "shapes by the names of inputs";
 }
+constexpr const char* kindOf(const std::vector<std::string>&) {
+  return "the names of outputs";
+}
 
 Options optionsOf(const nb::kwargs& given) {
   Options options;
@@ -186,13 +191,13 @@ Options optionsOf(const nb::kwargs& given) {
         set("max_activation_bytes", options.maxActivationBytes) ||
         set("timeout", options.timeout) || set("longest_step", options.longestStep) ||
         set("store", options.store) || set("weight_cache", options.weightCache) ||
-        set("shapes", options.shapes) || set("cache_dir", options.cacheDir) ||
-        set("cache_token", options.cacheToken))
+        set("shapes", options.shapes) || set("outputs", options.outputs) ||
+        set("cache_dir", options.cacheDir) || set("cache_token", options.cacheToken))
       continue;
     refuse("There is no option '" + name +
            "'. There are signature, device, threads, cache, store, store_bytes, weight_cache, "
            "preparation, tuning, preference, priority, cache_dir, cache_token, "
-           "max_activation_bytes, timeout, longest_step and shapes.");
+           "max_activation_bytes, timeout, longest_step, shapes and outputs.");
   }
   return options;
 }

@@ -400,6 +400,31 @@ class PackageTest(unittest.TestCase):
             with self.assertRaisesRegex(hearth.Error, sentence):
                 self.model.compile(store=self.store, shapes=shapes)
 
+    def testOutputsThatAreNotWantedAreNotThere(self):
+        graph = Graph("two")
+        x = graph.addInput("x", (1, 3))
+        graph.outputs = [graph.add("sum", x, x), graph.multiply("product", x, x)]
+        path = self.folder / "two.tflite"
+        tflite_writer.write(graph, path)
+        model = hearth.Model(path)
+        given = np.float32([[1, 3, 5]])
+        whole = model.compile(store=self.store).run(given)
+        self.assertEqual(set(whole), {"sum", "product"})
+        for names in (["product"], ("sum",)):
+            compiled = model.compile(store=self.store, outputs=names)
+            for each in (compiled, pickle.loads(pickle.dumps(compiled))):
+                self.assertEqual([tensor.name for tensor in each.outputs], list(names))
+                result = each.run(given)
+                self.assertEqual(set(result), set(names))
+                np.testing.assert_array_equal(result[names[0]], whole[names[0]])
+        both = model.compile(store=self.store, outputs=["product", "sum"])
+        self.assertEqual([tensor.name for tensor in both.outputs], ["sum", "product"])
+        with self.assertRaisesRegex(hearth.errors.NotFound, 'no output "produkt".* Did you mean "product"'):
+            model.compile(store=self.store, outputs=["produkt"])
+        for names in ("sum", [], ["sum", 1], {"sum": given}, 1):
+            with self.assertRaisesRegex(hearth.errors.InvalidArgument, "It lists names of outputs"):
+                model.compile(store=self.store, outputs=names)
+
     def testUnknownDimensionsShowTheirDefaults(self):
         model = hearth.Model(ROOT / "tests/compatibility/models/conv-3x3-same-open-batch-dynamic.tflite")
         compiled = model.compile(store=self.store)

@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
     timeout: float | None
     longest_step: float | None
     shapes: Mapping[str, Sequence[int]] | None
+    outputs: Sequence[str] | None
 
 class Tuning(TypedDict):
     state: Literal["off", "measuring", "measured", "recalled"]

@@ -10,7 +10,7 @@ from .errors import InvalidArgument
 
 _NAMES = ("device", "threads", "cache", "store", "store_bytes", "weight_cache", "preparation",
           "tuning", "preference", "priority", "cache_dir", "cache_token", "max_activation_bytes",
-          "timeout", "longest_step", "shapes")
+          "timeout", "longest_step", "shapes", "outputs")
 _PATHS = ("store", "weight_cache", "cache_dir")
 
 
@@ -32,6 +32,14 @@ def _shapes(given):
     return {name: _shape(name, shape) for name, shape in given.items()}
 
 
+def _outputs(given):
+    # A text is a sequence of texts, too, and the library takes none for all outputs.
+    if isinstance(given, str) or not isinstance(given, collections.abc.Sequence) or not given \
+            or not all(isinstance(name, str) for name in given):
+        raise InvalidArgument(f"outputs is {given!r}. It lists names of outputs, for instance ['scores'].")
+    return list(given)
+
+
 def seconds(timeout):
     """A time limit as the library's module takes it; None for none."""
     if timeout is None or isinstance(timeout, numbers.Real):
@@ -49,6 +57,8 @@ def native(options):
             made[name] = os.fsdecode(value)
         elif name == "shapes":
             made[name] = _shapes(value)
+        elif name == "outputs":
+            made[name] = _outputs(value)
     return made
 
 
