@@ -92,6 +92,9 @@ void addRunOptions(CLI::App* app, RunOptions* options, NormalizationText* normal
   app->add_option("--shape", options->shapes, kShapeHelp)
       ->allow_extra_args(false)
       ->type_name("NAME=N,N,...");
+  app->add_option("--outputs", options->outputs,
+                  "Outputs that are wanted (all); what leads to no other is not computed")
+      ->type_name("NAME...");
   app->add_option("--threads", options->threads,
                   "Threads to use (HEARTH_THREADS, else the device's choice)")
       ->check(CLI::Range(0u, kMaxThreads))

@@ -56,25 +56,32 @@ std::optional<std::array<double, 3>> threeOf(const Json& list) {
 
 }  // namespace
 
-ModelFacts::ModelFacts(const Model& model, const std::string& locale, size_t outputCount)
-    : metadata_(Json::parse(model.metadata())) {
-  for (size_t i = 0; i < outputCount; ++i) {
-    const Json* const tensor = this->tensor("outputs", i);
+ModelFacts::ModelFacts(const Model& model, const std::string& locale, std::vector<size_t> places)
+    : places_(std::move(places)), metadata_(Json::parse(model.metadata())) {
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Json* const tensor = output(i);
     const bool hasLabels =
         tensor != nullptr && (hasFile(*tensor, "axis labels") || hasFile(*tensor, "value labels"));
-    labels_.push_back(hasLabels ? labelsOf(model, i, locale) : Labels());
+    labels_.push_back(hasLabels ? labelsOf(model, places_[i], locale) : Labels());
     calibrations_.push_back(tensor == nullptr ? std::nullopt : calibrationOf(model, *tensor));
   }
 }
 
-const Json* ModelFacts::tensor(const char* side, size_t index) const {
-  if (metadata_.is_null() || index >= metadata_[side].size()) return nullptr;
-  return &metadata_[side][index];
+const Json* ModelFacts::input(size_t index) const {
+  if (metadata_.is_null() || index >= metadata_["inputs"].size()) return nullptr;
+  return &metadata_["inputs"][index];
+}
+
+const Json* ModelFacts::output(size_t index) const {
+  if (metadata_.is_null() || index >= places_.size() ||
+      places_[index] >= metadata_["outputs"].size())
+    return nullptr;
+  return &metadata_["outputs"][places_[index]];
 }
 
 std::optional<Normalization> ModelFacts::normalization(size_t input,
                                                        const TensorInfo& tensor) const {
-  const Json* const found = this->tensor("inputs", input);
+  const Json* const found = this->input(input);
   const bool isReal = tensor.type == HEARTH_TYPE_FLOAT32 || tensor.type == HEARTH_TYPE_FLOAT16;
   if (found == nullptr || !isReal) return std::nullopt;
   const auto mean = threeOf((*found)["mean"]);
@@ -84,7 +91,7 @@ std::optional<Normalization> ModelFacts::normalization(size_t input,
 }
 
 std::optional<uint32_t> ModelFacts::sampleRate(size_t input) const {
-  const Json* const found = tensor("inputs", input);
+  const Json* const found = this->input(input);
   if (found == nullptr || (*found)["audio"].is_null()) return std::nullopt;
   const auto rate = (*found)["audio"]["sample_rate"].get<uint32_t>();
   return rate == 0 ? std::nullopt : std::optional(rate);
@@ -100,18 +107,19 @@ const ScoreCalibration* ModelFacts::calibration(size_t output) const {
 }
 
 std::optional<double> ModelFacts::scoreThreshold(size_t output) const {
-  const Json* const found = tensor("outputs", output);
+  const Json* const found = this->output(output);
   if (found == nullptr || (*found)["score_threshold"].is_null()) return std::nullopt;
   return (*found)["score_threshold"].get<double>();
 }
 
 std::string ModelFacts::operation(size_t output) const {
-  if (metadata_.is_null() || output >= metadata_["output_operations"].size()) return "";
-  return metadata_["output_operations"][output].get<std::string>();
+  if (metadata_.is_null() || output >= places_.size()) return "";
+  const Json& operations = metadata_["output_operations"];
+  return places_[output] < operations.size() ? operations[places_[output]].get<std::string>() : "";
 }
 
 bool ModelFacts::hasScores(size_t output) const {
-  const Json* const found = tensor("outputs", output);
+  const Json* const found = this->output(output);
   if (found != nullptr && (hasFile(*found, "axis labels") || hasFile(*found, "score calibration")))
     return true;
   const std::string operation = this->operation(output);
@@ -123,7 +131,7 @@ bool ModelFacts::isOfDetector(size_t output) const {
 }
 
 std::optional<BoxFormat> ModelFacts::boxFormat(size_t output) const {
-  const Json* const found = tensor("outputs", output);
+  const Json* const found = this->output(output);
   if (found == nullptr || (*found)["box"].is_null()) return std::nullopt;
   const Json& box = (*found)["box"];
   BoxFormat format;
@@ -141,7 +149,7 @@ std::optional<BoxFormat> ModelFacts::boxFormat(size_t output) const {
 }
 
 std::string ModelFacts::name(size_t output) const {
-  const Json* const found = tensor("outputs", output);
+  const Json* const found = this->output(output);
   if (found == nullptr) return "";
   auto name = (*found)["name"].get<std::string>();
   std::ranges::transform(name, name.begin(), [](char c) {
@@ -151,7 +159,7 @@ std::string ModelFacts::name(size_t output) const {
 }
 
 bool ModelFacts::hasValueLabels(size_t output) const {
-  const Json* const found = tensor("outputs", output);
+  const Json* const found = this->output(output);
   return found != nullptr && hasFile(*found, "value labels");
 }
 

@@ -24,15 +24,15 @@ struct BoxFormat {
   bool isInPixels = false;                  // of the input; else fractions of it
 };
 
-// From TFLite's metadata and from the operators that compute the outputs. Indices are those of the
-// first signature. Value type.
+// From TFLite's metadata and from the operators that compute the outputs. Value type.
 class ModelFacts {
  public:
   // Nothing is known.
   ModelFacts() = default;
   // Reads the facts of a model's first signature, with labels in the language `locale` (empty = the
-  // first ones). Throws Exception if there are labels, but none in that language.
-  ModelFacts(const Model& model, const std::string& locale, size_t outputCount);
+  // first ones). Output i of the following functions is the one that the signature has at
+  // `places[i]`. Throws Exception if there are labels, but none in that language.
+  ModelFacts(const Model& model, const std::string& locale, std::vector<size_t> places);
 
   // For pictures in float tensors; 8-bit tensors take the pixels.
   std::optional<Normalization> normalization(size_t input, const TensorInfo& tensor) const;
@@ -55,8 +55,10 @@ class ModelFacts {
 
  private:
   std::string operation(size_t output) const;
-  const nlohmann::ordered_json* tensor(const char* side, size_t index) const;
+  const nlohmann::ordered_json* input(size_t index) const;
+  const nlohmann::ordered_json* output(size_t index) const;
 
+  std::vector<size_t> places_;
   nlohmann::ordered_json metadata_;
   std::vector<Labels> labels_;
   std::vector<std::optional<ScoreCalibration>> calibrations_;

@@ -31,7 +31,8 @@ struct RunOptions {
   std::string overlay;
   std::string device;
   std::string signature;
-  std::vector<std::string> shapes;  // NAME=N,N,… of inputs
+  std::vector<std::string> shapes;   // NAME=N,N,… of inputs
+  std::vector<std::string> outputs;  // names of those that are wanted; empty: all
   std::optional<Normalization> normalization;
   uint32_t threads = 0;
   std::string preparation;  // whole or just-in-time; empty = what the environment sets

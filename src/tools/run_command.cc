@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <system_error>
 
 #include "base/format.h"
@@ -62,6 +63,22 @@ hearth_cache_policy cachePolicy(const std::string& mode) {
 
 bool isMeasuring(const Compilation& compilation) {
   return nlohmann::json::parse(compilation.startReportJson())["tuning"]["state"] == "measuring";
+}
+
+// Where the first signature of the model has these outputs, which are all or, in the same order,
+// some of its own.
+std::vector<size_t> placesOf(const std::vector<TensorInfo>& outputs, bool areAll,
+                             const Model& model) {
+  std::vector<size_t> places;
+  if (areAll) {
+    places.resize(outputs.size());
+    std::ranges::iota(places, size_t{0});
+    return places;
+  }
+  const nlohmann::json all = nlohmann::json::parse(model.describeSignature())["outputs"];
+  for (size_t i = 0; i < all.size() && places.size() < outputs.size(); ++i)
+    if (all[i]["name"] == outputs[places.size()].name) places.push_back(i);
+  return places;
 }
 
 // A compiled model with the memory of its inputs and outputs.
@@ -134,6 +151,7 @@ Outcome<void> Session::prepare(RunReport* report) {
   options.storeBytes = options_.store.maxBytes;
   options.weightCache = options_.store.weightCache;
   HEARTH_ASSIGN(options.shapes, parseInputShapes(options_.shapes));
+  options.outputs = options_.outputs;
   options.cacheDir = options_.cacheDir;
   HEARTH_ASSIGN(options.cacheToken, parseCacheToken(options_.token));
   try {
@@ -142,14 +160,15 @@ Outcome<void> Session::prepare(RunReport* report) {
       compilation_.emplace(model.compile(options));
     } catch (const Exception& exception) {
       Failure failure(exception);
-      // Only a device or a signature of the command line can be missing here.
+      // Only what the command line names can be missing here: a device, a signature, an output.
       if (exception.code() == HEARTH_NOT_FOUND) failure.exitCode = kExitUsage;
       return std::unexpected(std::move(failure));
     }
     execution_.emplace(compilation_->createExecution());
     const std::vector<std::string> keys = model.signatureKeys();
     if (options_.signature.empty() || options_.signature == keys.front())
-      facts_ = ModelFacts(model, options_.locale, compilation_->outputs().size());
+      facts_ = ModelFacts(model, options_.locale,
+                          placesOf(compilation_->outputs(), options_.outputs.empty(), model));
   } catch (const Exception& exception) {
     return std::unexpected(Failure(exception));
   }

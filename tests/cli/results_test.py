@@ -103,6 +103,19 @@ class ResultsTest(CommandTest):
         self.assertIsInstance(result["detections"], list)
         self.assertEqual(result["top"], [])
 
+    def testWantedOutputsKeepWhatTheModelSaysOfThem(self):
+        files = {"weather.txt": "rain\nwind\nsun\n", "animals.txt": "cat\ndog\nbird\n"}
+        meta = metadata.metadata("two", [metadata.tensor("image", content="image")], [
+            metadata.tensor("weather", files=[("weather.txt", "axis labels", "")]),
+            metadata.tensor("animal", files=[("animals.txt", "axis labels", "")])])
+        path = self.constants({"a": [[0, 5, 1]], "b": [[0, 1, 5]]}, meta=meta, files=files)
+        for names, label in ((["b"], "bird"), (["a"], "wind"), (["b", "a"], "wind")):
+            result = self.json("run", path, "--input", self.picture(), "--outputs", *names, "--output-dir", self.folder)
+            self.assertEqual(result["top"][0]["label"], label)
+            self.assertEqual([one["name"] for one in result["outputs"]], sorted(names))
+            self.assertEqual(np.load(result["outputs"][0]["file"]).argmax(), 1 if label == "wind" else 2)
+        self.assertIn('no output "c"', self.refuse(2, "run", path, "--input", self.picture(), "--outputs", "b", "c"))
+
     def testKeyPointsAreDrawn(self):
         points = [[i / 20, 1 - i / 20, 0.9 if i % 4 else 0.1] for i in range(17)]
         path = self.constants({"y": [[points]]})
