@@ -104,15 +104,16 @@ def measure(arguments, report, rows, folder):
     def prompts(kind, model, words=WORDS, **options):
         # Of each kind, all prompts use one store.
         own = copy.copy(arguments)
-        own.stored, own.llama = options.get("stored", False), options.get("llama")
+        own.stored, own.llama = options.get("stored"), options.get("llama")
         measured = {count: compare.measure(own, model, count, folder) for count in words}
         rows.extend(measured.values())
         return measured
 
     addPrompts(report, INT8, prompts(INT8, arguments.model, llama=arguments.llama))
-    for words, row in prompts(INT8, arguments.model, (SHORT, LONG), stored=True).items():
-        tokens = max(samples[0]["prompt_tokens"] for samples in row.samples.values() if samples)
-        report.addRatio(f"first token, {tokens - 1} of {tokens} tokens stored, s", row, "first_token_s", MOST_STORED)
+    for stored, found in ((compare.BEGINNING, "all but the last word"), (compare.EQUAL, "an equal prompt")):
+        for words, row in prompts(INT8, arguments.model, (SHORT, LONG), stored=stored).items():
+            tokens = max(samples[0]["prompt_tokens"] for samples in row.samples.values() if samples)
+            report.addRatio(f"first token after {tokens} tokens, {found} stored, s", row, "first_token_s", MOST_STORED)
     for kind, model in ((INT4, arguments.int4), (BLOCKS, arguments.blocks)):
         if model:
             addPrompts(report, kind, prompts(kind, model))

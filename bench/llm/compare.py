@@ -5,6 +5,7 @@
     compare.py MODEL...                          prompts of about 120, 500 and 1000 tokens, 2 threads
     compare.py --quick --words 75 MODEL
     compare.py --stored MODEL...                 Hearth finds all of the prompt but its last word in its store
+    compare.py --equal MODEL...                  Hearth finds all of the prompt there, with the first token's scores
     compare.py --llama MODEL.gguf MODEL          llama.cpp's server beside them, with weights of its own format
 
 Each measurement is a fresh process; in each round the sides take turns. An unmeasured start of each side fills its
@@ -36,6 +37,8 @@ from peers.report import Spread  # noqa: E402
 PEER_WHEEL = "litert-lm-api==0.18.1"
 PEER = Path(__file__).parent / "peer.py"
 HEARTH, PEER_SIDE, LLAMA = "Hearth", "LiteRT-LM", "llama.cpp"
+# What Hearth finds in its store of a prompt.
+BEGINNING, EQUAL = "stored", "equal"
 TEXT = ROOT / "docs" / "architecture.md"
 TIMEOUT_S = 600
 FIGURES = {"ready_s": "ready, s", "first_token_s": "first token, s", "prefill": "prompt, tokens/s",
@@ -49,15 +52,31 @@ def promptOf(words):
     return " ".join(plain.split()[:words])
 
 
+def firstTextOf(words):
+    """The seconds from the start of a process until it writes."""
+    begin = time.monotonic()
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.read(1)
+        first = time.monotonic() - begin
+        _, problem = process.communicate(timeout=TIMEOUT_S)
+    if process.returncode != 0:
+        raise Failure(problem.decode("utf-8", "replace").strip() or f"exit code {process.returncode}")
+    return first
+
+
 def hearthOnce(arguments, model, prompt, store):
     text = prompt.read_text(encoding="utf-8")
     parts = ["--prompt", f"@{prompt}"]
-    if arguments.stored:
+    if arguments.stored == EQUAL:
+        parts += ["--prefix-store", "all"]
+    elif arguments.stored == BEGINNING:
         begin = text.rindex(" ")
         parts = ["--prefix", text[:begin], "--prompt", text[begin:]]
     words = [*arguments.launcher.split(), str(arguments.hearth), "complete", str(model), *parts,
              "--temperature", "0", "--max-tokens", str(arguments.tokens), "--threads",
              str(arguments.threads), "--context", str(arguments.context), "--store", str(store)]
+    # Where nearly nothing is computed, what a process does at its end is a large part of it.
+    first = firstTextOf(words) if arguments.stored else None
     begin = time.monotonic()
     with subprocess.Popen([*words, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, encoding="utf-8") as process:
@@ -72,7 +91,7 @@ def hearthOnce(arguments, model, prompt, store):
     rest += (figures["ready_later_ms"] or 0) / 1000
     starting = max(whole - figures["ready_ms"] / 1000 - answer - rest, 0)
     return {"ready_s": figures["ready_ms"] / 1000,
-            "first_token_s": starting + figures["ready_ms"] / 1000 + answer,
+            "first_token_s": first or starting + figures["ready_ms"] / 1000 + answer,
             "prefill": figures["prefill_tokens_per_second"], "decode": figures["tokens_per_second"],
             "prompt_tokens": figures["prompt_tokens"], "peak_mib": figures["peak_rss_kib"] / 1024,
             "anonymous_mib": figures["anonymous_rss_kib"] / 1024, "text": figures["text"]}
@@ -152,7 +171,7 @@ def measure(arguments, model, words, folder):
         cache.mkdir(exist_ok=True)
     once = {HEARTH: hearthOnce, PEER_SIDE: peerOnce, LLAMA: llamaOnce}
     samples = {side: [] for side in sides}
-    name = f"{model.stem}, {words} words{', stored' if arguments.stored else ''}"
+    name = f"{model.stem}, {words} words{f', {arguments.stored}' if arguments.stored else ''}"
 
     def take(side, number):
         say(f"{name}, {side}, {'warming' if number == 0 else f'round {number}'}")
@@ -172,7 +191,9 @@ def parseArguments(words):
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--context", type=int, default=2048)
     parser.add_argument("--rounds", type=int, help="default: 5")
-    parser.add_argument("--stored", action="store_true", help="Hearth keeps the prompt's beginning in its store")
+    stored = parser.add_mutually_exclusive_group()
+    stored.add_argument("--stored", action="store_const", const=BEGINNING, help="Hearth has the prompt but for a word")
+    stored.add_argument("--equal", dest="stored", action="store_const", const=EQUAL, help="Hearth has all of the prompt")
     parser.add_argument("--quick", action="store_true", help="makes 1 round of the first prompt the default")
     llama_server.addOptions(parser)
     comparison.addPrograms(parser)
