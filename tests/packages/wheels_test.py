@@ -19,12 +19,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from fresh_root import ROOT, USER, FreshRoot, lastLines  # noqa: E402
 
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "cli")]
 
 import comparison  # noqa: E402
 import older_glibc  # noqa: E402
 import target  # noqa: E402
 import wheels as wheel_maker  # noqa: E402
+from chat_server_test import MODEL, OPENAI_WHEEL  # noqa: E402
 
 DATA = os.environ.get("HEARTH_TEST_DATA")
 # With the library and the command for language models.
@@ -287,6 +288,37 @@ class InstalledWheel:
 
 class Debian12Test(InstalledWheel, unittest.TestCase):
     RELEASE = "bookworm"
+    HEARTH = "/home/user/venv/bin/hearth"
+
+    # As a new user does it: a question, the same again, and then the server with the package openai.
+    @unittest.skipUnless(DATA, "HEARTH_TEST_DATA is not set.")
+    def testALanguageModelAnswers(self):
+        shutil.copy(pathlib.Path(DATA) / "data" / "llm" / f"{MODEL}.litertlm", self.root.path("/src/chat.litertlm"))
+        shutil.copy(ROOT / "tests" / "cli" / "openai_client.py", self.root.path("/src"))
+        store, report = "/home/user/chat", "/home/user/chat.json"
+        # As the client asks.
+        command = [self.HEARTH, "chat", "chat.litertlm", "--system", "You are brief.", "--prompt", "What is free software?",
+                   "--temperature", "0", "--max-tokens", "12"]
+        answers = [self.succeed(*command, HEARTH_STORE=store, HEARTH_REPORT=report) for _ in range(2)]
+        self.assertTrue(answers[0].startswith("Free software"), answers[0])
+        self.assertEqual(answers[1], answers[0])
+        starts = [json.loads(line) for line in self.root.path(report).read_text(encoding="utf-8").splitlines()]
+        self.assertEqual([one["start"]["state"] for one in (starts[0], starts[-1])], ["cold", "warm"])
+
+        python = "/home/user/openai/bin/python"
+        self.addCleanup(shutil.rmtree, self.root.path("/home/user/openai"), ignore_errors=True)
+        self.makeEnvironment(python, OPENAI_WHEEL)
+        server = self.root.start(self.HEARTH, "chat-server", "chat.litertlm", "--listen", "127.0.0.1:0", user=USER,
+                                 folder="/src", HEARTH_STORE=store)
+        try:
+            address = server.stdout.readline().split()[-1]
+            found = json.loads(self.succeed(python, "openai_client.py", f"{address}/v1"))
+        finally:
+            server.terminate()
+            _, errors = server.communicate(timeout=60)
+        self.assertEqual((server.returncode, errors), (0, ""))
+        self.assertEqual(found["text"].strip(), answers[0].strip())
+        self.assertEqual([one["text"] for one in found["streamed"]], [found["text"]] * 2)
 
     # Its last version is for Python 3.11.
     def testTheOldRuntimeOfTensorFlowLiteRunsOnIt(self):
