@@ -76,6 +76,13 @@ class PreparedShapes {
     const std::lock_guard lock(mutex_);
     return members_.size();
   }
+  // All that is kept, with its shapes.
+  std::vector<std::pair<Shapes, Prepared>> all() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::pair<Shapes, Prepared>> all;
+    for (const Member& member : members_) all.emplace_back(member.shapes, member.prepared);
+    return all;
+  }
   // What was prepared first.
   std::optional<Prepared> first() const {
     const std::lock_guard lock(mutex_);

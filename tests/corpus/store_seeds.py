@@ -99,7 +99,7 @@ def cachedModels():
 
 
 def gpuPlans():
-    """Plans of the GPU driver: RELU of two floats, and ADD of a constant to a reshaped tensor."""
+    """Plans of the GPU driver: RELU of two floats, and ADD of a constant to a reshaped tensor; and these for shapes."""
     def text(letters):
         return struct.pack("<Q", len(letters)) + letters
 
@@ -133,6 +133,21 @@ def gpuPlans():
     yield "add.plan", plan(32, 16, [tensor(0, 8, 0, 0), tensor(0, 8, 0, 0), tensor(1, 8, 2, 0), tensor(0, 8, 3, 16)],
                            add, [argument(0, 1, 2)], [output(3, 2)])
     yield "other.plan", plan(32, 0, [], [], [], [], version=2)
+
+    def member(shapes, bytes, pieces):
+        return (counted([struct.pack(f"<Q{len(shape)}I", len(shape), *shape) for shape in shapes]) + text(bytes) +
+                counted([struct.pack("<QQ", *piece) for piece in pieces]))
+
+    def family(constants, members, version=1):
+        return (b"HVULFAMI" + struct.pack("<IQ", version, constants) + text(b"model") + counted(members) +
+                counted([text(b"unary.f32") + struct.pack("<I", 0) + text(b"code")]))
+
+    reluPlan = plan(32, 0, [tensor(0, 8, 0, 0), tensor(0, 8, 1, 16)], relu, [argument(0, 2)], [output(1, 2)])
+    addPlan = plan(32, 16, [tensor(0, 8, 0, 0), tensor(0, 8, 0, 0), tensor(1, 8, 2, 0), tensor(0, 8, 3, 16)],
+                   add, [argument(0, 1, 2)], [output(3, 2)])
+    yield "shapes.family", family(16, [member([[2]], reluPlan, []), member([[1, 2]], addPlan, [(0, 8), (16, 8)])])
+    yield "far.family", family(16, [member([[1, 2]], addPlan, [(56, 16)])])
+    yield "none.family", family(0, [])
 
 
 def prefixHeads():

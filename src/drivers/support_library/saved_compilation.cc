@@ -7,25 +7,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
-#include <tuple>
 #include <utility>
 
 #include "base/byte_reader.h"
 #include "cache/compilation/cache_files.h"
 #include "cache/compilation/mapping_manager.h"
+#include "graph/gathered_constants.h"
 #include "graph/model_bytes.h"
 
 namespace hearth::drivers::support_library {
 namespace {
 
 constexpr uint64_t kVersion = 1;
-// Libraries may compute with constants where they are.
-constexpr uint64_t kAlignment = 64;
-
-uint64_t aligned(uint64_t size) {
-  return (size + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 Status checkFiles(const hal::Cache& cache) {
   if (cache.modelFiles.size() == kCacheFileCounts.model &&
@@ -81,46 +74,6 @@ Result<std::vector<memory::Mapping>> bytesOf(const std::vector<base::Descriptor>
     mappings.push_back(std::move(copy));
   }
   return mappings;
-}
-
-// A model whose constants lie in one pool, and the pieces of that pool.
-struct Gathered {
-  graph::Model model;
-  std::vector<std::span<const uint8_t>> pieces;
-  uint64_t bytes = 0;
-};
-
-Gathered gatherConstants(const graph::Model& source) {
-  static constexpr uint8_t kZeros[kAlignment] = {};
-  Gathered made;
-  made.model = source;
-  std::map<std::tuple<uint32_t, uint64_t, uint64_t>, uint64_t> offsets;
-  for (graph::Subgraph& subgraph : made.model.subgraphs)
-    for (graph::Operand& operand : subgraph.operands) {
-      if (operand.lifetime != graph::Lifetime::kConstantReference) continue;
-      graph::DataLocation& place = operand.location;
-      const auto [known, isNew] =
-          offsets.try_emplace({place.pool, place.offset, place.length}, made.bytes);
-      if (isNew) {
-        const uint8_t* const data = source.pools[place.pool]->data() + place.offset;
-        made.pieces.emplace_back(data, place.length);
-        made.pieces.emplace_back(kZeros, aligned(place.length) - place.length);
-        made.bytes += aligned(place.length);
-      }
-      place.pool = 0;
-      place.offset = known->second;
-    }
-  made.model.pools.clear();
-  return made;
-}
-
-// The data cache as a pool that keeps its memory.
-memory::PoolRef poolOf(std::shared_ptr<const memory::Mapping> data, uint64_t bytes) {
-  memory::PoolRef pool = memory::Pool::borrowed(data->data(), bytes);
-  const memory::Pool* const address = pool.get();
-  auto both = std::make_shared<std::pair<std::shared_ptr<const memory::Mapping>, memory::PoolRef>>(
-      std::move(data), std::move(pool));
-  return memory::PoolRef(std::move(both), address);
 }
 
 }  // namespace
@@ -179,7 +132,7 @@ Status saveCompilation(const graph::Model& model, const LibraryFiles& files,
   };
   if (std::ranges::all_of(modelBytes, isEmpty) && std::ranges::all_of(dataBytes, isEmpty))
     return fail(ErrorCode::kUnsupported, "The support library has written nothing to its cache.");
-  Gathered gathered = gatherConstants(model);
+  graph::GatheredConstants gathered = graph::gatherConstants(model);
   SavedHead head;
   head.constantBytes = gathered.bytes;
   std::vector<std::span<const uint8_t>> data = std::move(gathered.pieces);
@@ -220,8 +173,8 @@ Result<SavedCompilation> loadCompilation(const hal::CacheFileCounts& counts,
     }
   std::vector<memory::PoolRef> pools;
   if (head.constantBytes != 0)
-    pools.push_back(
-        poolOf(std::make_shared<const memory::Mapping>(std::move(bytes.data)), head.constantBytes));
+    pools.push_back(graph::poolOf(std::make_shared<const memory::Mapping>(std::move(bytes.data)),
+                                  head.constantBytes));
   HEARTH_ASSIGN(graph::Model model, graph::decodeModel(head.model, std::move(pools)));
   saved.model = std::make_shared<const graph::Model>(std::move(model));
   return saved;

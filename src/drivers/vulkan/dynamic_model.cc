@@ -6,14 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/caught.h"
+#include "base/format.h"
 #include "base/trace.h"
 #include "hal/request_check.h"
 
 namespace hearth::vulkan {
 namespace {
-
-// How many shapes are kept prepared. Each has activation memory of its own.
-constexpr size_t kKeptShapes = 8;
 
 // What unknown dimensions of a trial become: the first one of an input, which mostly counts a
 // batch, and the others. Some models take sides of 224 only; less is better where it will do, since
@@ -72,13 +71,36 @@ Result<ops::SpecializedModel> specializeForTrial(const graph::Model& model) {
   return std::unexpected(*std::move(problem));
 }
 
+// Of kKeptShapes tuples of shapes each has activation memory of its own.
 DynamicModel::DynamicModel(OpenGpu open, std::shared_ptr<const graph::Model> model,
-                           const hal::PrepareOptions& options)
-    : open_(std::move(open)), model_(std::move(model)), options_(options), members_(kKeptShapes) {}
+                           const hal::PrepareOptions& options, hal::Cache cache)
+    : open_(std::move(open)),
+      model_(std::move(model)),
+      options_(options),
+      cache_(std::move(cache)),
+      members_(kKeptShapes) {}
 
 Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
-    OpenGpu open, std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options) {
-  std::shared_ptr<DynamicModel> made(new DynamicModel(std::move(open), std::move(model), options));
+    OpenGpu open, std::shared_ptr<const graph::Model> model, const hal::PrepareOptions& options,
+    hal::Cache cache) {
+  std::shared_ptr<DynamicModel> made(
+      new DynamicModel(std::move(open), std::move(model), options, std::move(cache)));
+  HEARTH_TRY(made->prepareExpected());
+  // Without a plan, too: the next start has the model.
+  if (made->hasCache() && made->members_.size() == 0) made->save();
+  return made;
+}
+
+Result<std::shared_ptr<DynamicModel>> DynamicModel::createSaved(OpenGpu open,
+                                                                const hal::PrepareOptions& options,
+                                                                SavedFamily saved,
+                                                                hal::Cache cache) {
+  for (const SavedPipeline& pipeline : saved.pipelines)
+    HEARTH_TRY(open.pipelines->restore(pipeline));
+  std::shared_ptr<DynamicModel> made(
+      new DynamicModel(std::move(open), std::move(saved.model), options, std::move(cache)));
+  made->isSaved_ = true;
+  made->saved_ = std::move(saved.members);
   HEARTH_TRY(made->prepareExpected());
   return made;
 }
@@ -97,6 +119,7 @@ Status DynamicModel::prepareExpected() {
       // Of a part of a divided model less may be known than of the whole, for which
       // supportedOperations() has found a trial. Executions tell then what runs here. In a trial
       // the inputs of a part may also be far larger than they ever are.
+      if (isSaved_) return {};
       const auto trial = specializeForTrial(*model_);
       return trial ? checkPlan(open_, *trial->model) : Status();
     }
@@ -109,17 +132,49 @@ Result<DynamicModel::Member> DynamicModel::prepareFor(const Shapes& shapes) {
   if (std::optional<Member> known = members_.find(shapes)) return *std::move(known);
   if (std::optional<Error> refusal = members_.refusal(shapes))
     return std::unexpected(*std::move(refusal));
+  bool isSaved = false;
+  auto made = makeFor(shapes, &isSaved);
+  if (!made) {
+    if (hal::isForInterpreter(made.error())) members_.refuse(shapes, made.error());
+    return made;
+  }
+  Member member = members_.keep(shapes, *std::move(made));
+  if (!isSaved && hasCache()) save();
+  return member;
+}
+
+Result<DynamicModel::Member> DynamicModel::makeFor(const Shapes& shapes, bool* isSaved) {
   const base::TraceSpan span("start", "prepare shapes");
-  auto specialized = ops::specialize(*model_, shapes);
-  Result<Member> made = std::unexpected(Error(ErrorCode::kUnsupported, ""));
-  if (specialized)
-    made = VulkanPreparedModel::createMember(open_, std::move(specialized->model), model_->main(),
-                                             options_, constants_);
-  else
-    made = std::unexpected(std::move(specialized.error()));
-  if (made) return members_.keep(shapes, *std::move(made));
-  if (hal::isForInterpreter(made.error())) members_.refuse(shapes, made.error());
+  std::optional<FamilyMember> saved;
+  {
+    const std::lock_guard lock(saveMutex_);
+    const auto found = std::ranges::find(saved_, shapes, &FamilyMember::shapes);
+    if (found != saved_.end()) saved = *found;
+  }
+  *isSaved = saved.has_value();
+  if (saved)
+    return VulkanPreparedModel::createSavedMember(open_, *std::move(saved), options_, constants_);
+  HEARTH_ASSIGN(ops::SpecializedModel specialized, ops::specialize(*model_, shapes));
+  HEARTH_ASSIGN(Member made,
+                VulkanPreparedModel::createMember(open_, std::move(specialized.model),
+                                                  model_->main(), options_, constants_));
+  const std::lock_guard lock(saveMutex_);
+  ++lowered_;
   return made;
+}
+
+void DynamicModel::save() {
+  const std::lock_guard lock(saveMutex_);
+  if (saved_.size() == kKeptShapes) return;
+  std::vector<FamilyMember> members = saved_;
+  for (const auto& [shapes, member] : members_.all())
+    if (members.size() < kKeptShapes &&
+        !std::ranges::contains(members, shapes, &FamilyMember::shapes))
+      members.push_back(member->asMember(shapes));
+  const Status saved = base::caught(
+      [&] { return saveFamily(*model_, members, *open_.pipelines, open_.gpu->facts(), cache_); });
+  cacheProblem_ = saved ? "" : saved.error().toString();
+  if (saved) saved_ = std::move(members);
 }
 
 Result<DynamicModel::Shapes> DynamicModel::shapesOf(const hal::Request& request) const {
@@ -209,6 +264,19 @@ hal::StartReport DynamicModel::startReport() const {
     report.reason = "The shapes of the inputs are known only at run time.";
   }
   report.shapes = std::max(report.shapes, static_cast<uint32_t>(members_.size()));
+  if (!hasCache()) return report;
+  const std::lock_guard lock(saveMutex_);
+  report.cacheProblem = cacheProblem_;
+  if (refusal || !cacheProblem_.empty()) return report;
+  const bool isWarm = isSaved_ && lowered_ == 0;
+  report.state = isWarm ? hal::StartReport::State::kWarm : hal::StartReport::State::kCold;
+  if (isWarm)
+    report.reason.clear();
+  else if (isSaved_)
+    report.reason =
+        base::formatText("the compilation cache had no plan for {} of its shapes", lowered_);
+  else
+    report.reason = "it was not in the compilation cache";
   return report;
 }
 

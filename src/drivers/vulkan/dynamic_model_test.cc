@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models with inputs of unknown dimensions.
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "cache/compilation/cache_files.h"
+#include "cache/testing/store_test_util.h"
+#include "drivers/vulkan/compilation_cache/cached_family.h"
+#include "drivers/vulkan/compilation_cache/model_cache.h"
 #include "drivers/vulkan/dynamic_model.h"
 #include "drivers/vulkan/shared_constants.h"
+#include "drivers/vulkan/testing/caching_driver.h"
 #include "drivers/vulkan/testing/reference_test.h"
 #include "drivers/vulkan/testing/test_gpu.h"
 #include "hal/cts/model_builder.h"
@@ -321,13 +332,188 @@ TEST_F(DynamicModelTest, AStateOfADescribedShapeStaysOnTheGpu) {
   EXPECT_FALSE(wrong && (*wrong)->compute({}).status);
 }
 
+// Models in cache files, on a GPU whose driver keeps machine code.
+class CachedDynamicModelTest : public DynamicModelTest {
+ protected:
+  CachedDynamicModelTest() { ::setenv("XDG_STATE_HOME", (folder_.path() / "state").c_str(), 1); }
+  ~CachedDynamicModelTest() override { ::unsetenv("XDG_STATE_HOME"); }
+  void SetUp() override {
+    DynamicModelTest::SetUp();
+    gpu_ = openTestGpu();
+    if (gpu_ == nullptr) return;
+    driver_.emplace(gpu_);
+    model_ = std::make_shared<const graph::Model>(imageModel());
+  }
+
+  std::filesystem::path modelFile() const { return folder_.path() / "model"; }
+  std::filesystem::path dataFile() const { return folder_.path() / "data"; }
+  hal::Cache files() const {
+    const auto open = [](const std::filesystem::path& path) {
+      return base::Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    };
+    hal::Cache cache;
+    cache.modelFiles.push_back(open(modelFile()));
+    cache.dataFiles.push_back(open(dataFile()));
+    cache.token = {1};
+    return cache;
+  }
+  // As in a process that has compiled nothing yet.
+  Result<std::shared_ptr<DynamicModel>> create() {
+    return DynamicModel::create({gpu_, *Pipelines::create(gpu_)}, model_, {}, files());
+  }
+  Result<std::shared_ptr<DynamicModel>> restore() {
+    driver_->given.clear();
+    HEARTH_ASSIGN(auto saved, loadModel(gpu_->facts(), files()));
+    return DynamicModel::createSaved({gpu_, *Pipelines::create(gpu_)}, {},
+                                     std::get<SavedFamily>(std::move(saved)), files());
+  }
+  void expectMiss(const std::string& what) {
+    const uint64_t trusted = cache::trustedCacheBytes();
+    EXPECT_FALSE(restore()) << what;
+    EXPECT_EQ(cache::trustedCacheBytes(), trusted) << what;
+    EXPECT_TRUE(driver_->given.empty()) << what;
+  }
+  void expectRuns(hal::PreparedModel& prepared, uint32_t batches) {
+    const auto reference =
+        hal::prepareInterpreted(model_, {}, nullptr, "", nullptr, ops::KernelSet::kReference);
+    ASSERT_TRUE(reference);
+    const std::vector<uint8_t> images = reals(size_t{batches} * 6 * 6 * 3);
+    EXPECT_THAT(run(prepared, batches, images),
+                testing::Pointwise(testing::FloatNear(1e-3f), run(**reference, batches, images)));
+  }
+
+  const cache::TempFolder folder_{cache::TempFolder::Place::kMemory};
+  std::shared_ptr<Gpu> gpu_;
+  std::optional<CachingDriver> driver_;
+  std::shared_ptr<const graph::Model> model_;
+};
+
+TEST_F(CachedDynamicModelTest, AWarmStartMakesNoPlanForShapesThatAreThere) {
+  {
+    const auto created = create();
+    ASSERT_TRUE(created) << created.error().toString();
+    for (const uint32_t batches : {2u, 3u}) expectRuns(**created, batches);
+    const hal::StartReport report = (*created)->startReport();
+    EXPECT_EQ(report.cacheProblem, "");
+    EXPECT_EQ(report.state, hal::StartReport::State::kCold);
+  }
+  const auto restored = restore();
+  ASSERT_TRUE(restored) << restored.error().toString();
+  const size_t given = driver_->given.size();
+  EXPECT_GT(given, 0u);
+  for (const uint32_t batches : {3u, 2u, 3u}) expectRuns(**restored, batches);
+  const hal::StartReport report = (*restored)->startReport();
+  EXPECT_EQ(report.state, hal::StartReport::State::kWarm) << report.reason;
+  EXPECT_EQ(report.shapes, 2u);
+  EXPECT_EQ(driver_->given.size(), given) << "Something was compiled.";
+}
+
+TEST_F(CachedDynamicModelTest, OtherShapesNeedNoCompilationAndAreKeptAsWell) {
+  {
+    const auto created = create();
+    ASSERT_TRUE(created) << created.error().toString();
+    expectRuns(**created, 2);
+  }
+  const uint64_t dataBytes = std::filesystem::file_size(dataFile());
+  {
+    const auto restored = restore();
+    ASSERT_TRUE(restored) << restored.error().toString();
+    const size_t given = driver_->given.size();
+    expectRuns(**restored, 5);
+    EXPECT_EQ(driver_->given.size(), given) << "Something was compiled.";
+    EXPECT_EQ((*restored)->startReport().reason,
+              "the compilation cache had no plan for 1 of its shapes");
+  }
+  EXPECT_EQ(std::filesystem::file_size(dataFile()), dataBytes);
+  const auto again = restore();
+  ASSERT_TRUE(again) << again.error().toString();
+  for (const uint32_t batches : {5u, 2u}) expectRuns(**again, batches);
+  EXPECT_EQ((*again)->startReport().state, hal::StartReport::State::kWarm);
+}
+
+TEST_F(CachedDynamicModelTest, AModelThatHasNotRunIsThere) {
+  ASSERT_TRUE(create());
+  const auto restored = restore();
+  ASSERT_TRUE(restored) << restored.error().toString();
+  expectRuns(**restored, 4);
+}
+
+TEST_F(CachedDynamicModelTest, TheFilesKeepSoManyShapes) {
+  const auto created = create();
+  ASSERT_TRUE(created) << created.error().toString();
+  std::vector<uint8_t> full;
+  for (uint32_t batches = 1; batches <= kKeptShapes + 2; ++batches) {
+    expectRuns(**created, batches);
+    if (batches == kKeptShapes) full = cache::readFile(modelFile());
+  }
+  EXPECT_EQ(cache::readFile(modelFile()), full);
+  const auto restored = restore();
+  ASSERT_TRUE(restored) << restored.error().toString();
+  expectRuns(**restored, kKeptShapes);
+  EXPECT_EQ((*restored)->startReport().state, hal::StartReport::State::kWarm);
+}
+
+TEST_F(CachedDynamicModelTest, DamagedFilesAreNeverShownToVulkan) {
+  const auto created = create();
+  ASSERT_TRUE(created) << created.error().toString();
+  expectRuns(**created, 2);
+  for (const std::filesystem::path& path : {modelFile(), dataFile()}) {
+    const std::vector<uint8_t> right = cache::readFile(path);
+    for (size_t i = 0; i < 20; ++i) {
+      std::vector<uint8_t> wrong = right;
+      wrong[right.size() * i / 20] ^= static_cast<uint8_t>(1u << i % 8);
+      cache::writeFile(path, wrong);
+      expectMiss("a changed bit of " + path.string());
+    }
+    for (const size_t size : {size_t{0}, right.size() / 2, right.size() - 1}) {
+      cache::writeFile(path, std::vector(right.begin(), right.begin() + static_cast<long>(size)));
+      expectMiss("a part of " + path.string());
+    }
+    cache::writeFile(path, right);
+    EXPECT_TRUE(restore());
+  }
+}
+
+TEST_F(CachedDynamicModelTest, FilesThatCannotBeWrittenAreAProblemOfTheCacheOnly) {
+  hal::Cache cache = files();
+  cache.dataFiles.clear();
+  const auto created =
+      DynamicModel::create({gpu_, *Pipelines::create(gpu_)}, model_, {}, std::move(cache));
+  ASSERT_TRUE(created) << created.error().toString();
+  expectRuns(**created, 2);
+  EXPECT_NE((*created)->startReport().cacheProblem, "");
+}
+
+TEST_F(CachedDynamicModelTest, PlansAreReadAsTheyWereWritten) {
+  const auto created = create();
+  ASSERT_TRUE(created) << created.error().toString();
+  for (const uint32_t batches : {2u, 3u}) expectRuns(**created, batches);
+  const std::vector<uint8_t> bytes = cache::readFile(modelFile());
+  const uint64_t dataBytes = std::filesystem::file_size(dataFile());
+  const auto parsed = parseFamily(bytes, dataBytes, gpu_->facts());
+  ASSERT_TRUE(parsed) << parsed.error().toString();
+  EXPECT_EQ(parsed->members.size(), 2u);
+  EXPECT_EQ(encodeFamily(*parsed), bytes);
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(parseFamily(std::span(bytes).first(size), dataBytes, gpu_->facts())) << size;
+  CachedFamily wrong = *parsed;
+  wrong.members[0].shapes[0][0] = 7;
+  EXPECT_FALSE(parseFamily(encodeFamily(wrong), dataBytes, gpu_->facts()));
+  wrong = *parsed;
+  wrong.members[0].constants[0].offset = dataBytes;
+  EXPECT_FALSE(parseFamily(encodeFamily(wrong), dataBytes, gpu_->facts()));
+  wrong = *parsed;
+  wrong.members[0].constants.pop_back();
+  EXPECT_FALSE(parseFamily(encodeFamily(wrong), dataBytes, gpu_->facts()));
+}
+
 TEST_F(DynamicModelTest, EqualConstantsLieOnTheGpuOnce) {
   const std::shared_ptr<Gpu> gpu = openTestGpu();
   ASSERT_NE(gpu, nullptr);
   std::vector<std::vector<uint8_t>> values = {bytes(100), {}, bytes(100)};
   values[1] = values[0];
   SharedConstants shared;
-  std::vector<std::shared_ptr<Buffer>> buffers;
+  std::vector<std::shared_ptr<const SharedConstants::Uploaded>> uploaded;
   for (const std::vector<uint8_t>& each : values) {
     Plan plan;
     PlannedTensor tensor;
@@ -338,12 +524,12 @@ TEST_F(DynamicModelTest, EqualConstantsLieOnTheGpuOnce) {
     ASSERT_TRUE(placeTensors(&plan, gpu->facts().rangeAlignment, 0));
     auto constants = ConstantBytes::of(plan, gpu->facts().rangeAlignment);
     ASSERT_TRUE(constants);
-    auto buffer = shared.find(gpu, nullptr, *std::move(constants));
-    ASSERT_TRUE(buffer) << buffer.error().toString();
-    buffers.push_back(*std::move(buffer));
+    auto found = shared.find(gpu, nullptr, *std::move(constants));
+    ASSERT_TRUE(found) << found.error().toString();
+    uploaded.push_back(*std::move(found));
   }
-  EXPECT_EQ(buffers[0], buffers[1]);
-  EXPECT_NE(buffers[0], buffers[2]);
+  EXPECT_EQ(uploaded[0], uploaded[1]);
+  EXPECT_NE(uploaded[0]->buffer, uploaded[2]->buffer);
 }
 
 }  // namespace

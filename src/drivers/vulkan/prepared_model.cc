@@ -226,14 +226,17 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::create(
   return prepared;
 }
 
+Status VulkanPreparedModel::checkLimit(const Plan& plan, const hal::PrepareOptions& options) {
+  if (options.maxActivationBytes == 0 || plan.arenaBytes <= options.maxActivationBytes) return {};
+  return fail(ErrorCode::kOutOfMemory,
+              "The activations of the cached model need {} bytes, the limit is {}.",
+              plan.arenaBytes, options.maxActivationBytes);
+}
+
 Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createSaved(
-    OpenGpu open, const hal::PrepareOptions& options, const hal::Cache& cache) {
-  HEARTH_ASSIGN(SavedModel saved, loadModel(open.gpu->facts(), cache));
+    OpenGpu open, const hal::PrepareOptions& options, SavedModel saved) {
   Plan& plan = saved.cached.plan;
-  if (options.maxActivationBytes != 0 && plan.arenaBytes > options.maxActivationBytes)
-    return fail(ErrorCode::kOutOfMemory,
-                "The activations of the cached model need {} bytes, the limit is {}.",
-                plan.arenaBytes, options.maxActivationBytes);
+  HEARTH_TRY(checkLimit(plan, options));
   for (const SavedPipeline& pipeline : saved.cached.pipelines)
     HEARTH_TRY(open.pipelines->restore(pipeline));
   const std::span<const uint8_t> constants(saved.constants.data(), plan.constantBytes);
@@ -262,11 +265,40 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createMember(
       new VulkanPreparedModel(std::move(open), std::move(plan)));
   prepared->chooseParts(options);
   const uint64_t made = bytes.madeBytes();
-  HEARTH_ASSIGN(prepared->constants_, constants.find(prepared->open_.gpu, model, std::move(bytes)));
+  HEARTH_TRY(prepared->shareConstants(model, std::move(bytes), constants));
   HEARTH_TRY(prepared->compile());
   HEARTH_TRY(hal::checkPoolsWhole(*model));
   prepared->reportStart(made);
   return prepared;
+}
+
+Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createSavedMember(
+    OpenGpu open, FamilyMember saved, const hal::PrepareOptions& options,
+    SharedConstants& constants) {
+  HEARTH_TRY(checkLimit(saved.plan, options));
+  std::shared_ptr<VulkanPreparedModel> prepared(
+      new VulkanPreparedModel(std::move(open), std::move(saved.plan)));
+  prepared->chooseParts(options);
+  HEARTH_TRY(prepared->shareConstants(
+      std::move(saved.owner), ConstantBytes::ofPieces(std::move(saved.constants)), constants));
+  HEARTH_TRY(prepared->compile());
+  prepared->report_.state = hal::StartReport::State::kWarm;
+  prepared->report_.mappedBytes = prepared->plan_.constantBytes;
+  return prepared;
+}
+
+FamilyMember VulkanPreparedModel::asMember(std::vector<graph::Dimensions> shapes) const {
+  FamilyMember member{std::move(shapes), plan_, {}, shared_};
+  if (shared_ != nullptr)
+    member.constants.assign(shared_->bytes.pieces().begin(), shared_->bytes.pieces().end());
+  return member;
+}
+
+Status VulkanPreparedModel::shareConstants(std::shared_ptr<const void> owner, ConstantBytes bytes,
+                                           SharedConstants& constants) {
+  HEARTH_ASSIGN(shared_, constants.find(open_.gpu, std::move(owner), std::move(bytes)));
+  if (shared_ != nullptr) constants_ = shared_->buffer;
+  return {};
 }
 
 void VulkanPreparedModel::chooseParts(const hal::PrepareOptions& options) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "drivers/vulkan/compilation_cache/model_cache.h"
 #include "drivers/vulkan/context/buffer.h"
 #include "drivers/vulkan/context/gpu.h"
 #include "drivers/vulkan/context/pipelines.h"
@@ -51,11 +52,11 @@ class VulkanPreparedModel final : public GpuModel,
                                                              const hal::PrepareOptions& options,
                                                              const hal::Cache& cache);
 
-  // The model that create() wrote to these files. Its shaders were checked before it was
-  // written, for the same GPU, driver and build. Errors as loadModel() and RunContext::create();
-  // kOutOfMemory if it needs more than `options` allow.
+  // A model that create() wrote to cache files. Its shaders were checked before it was written, for
+  // the same GPU, driver and build. Errors as RunContext::create(); kOutOfMemory if it needs more
+  // than `options` allow.
   static Result<std::shared_ptr<VulkanPreparedModel>> createSaved(
-      OpenGpu open, const hal::PrepareOptions& options, const hal::Cache& cache);
+      OpenGpu open, const hal::PrepareOptions& options, SavedModel saved);
 
   // One of the models for several shapes, which share constants. `general` is the main subgraph of
   // the model that they are made of: an argument may be too small for an output whose shape is open
@@ -63,6 +64,13 @@ class VulkanPreparedModel final : public GpuModel,
   static Result<std::shared_ptr<VulkanPreparedModel>> createMember(
       OpenGpu open, std::shared_ptr<const graph::Model> model, const graph::Subgraph& general,
       const hal::PrepareOptions& options, SharedConstants& constants);
+  // The same of one that an earlier process wrote to cache files, whose pipelines are restored.
+  // Errors as createSaved().
+  static Result<std::shared_ptr<VulkanPreparedModel>> createSavedMember(
+      OpenGpu open, FamilyMember saved, const hal::PrepareOptions& options,
+      SharedConstants& constants);
+  // One of several models for cache files; `shapes` are those that it is for.
+  FamilyMember asMember(std::vector<graph::Dimensions> shapes) const;
 
   bool hasFences() const override { return true; }
   Result<std::unique_ptr<hal::Execution>> createExecution(hal::Request request) override;
@@ -85,6 +93,10 @@ class VulkanPreparedModel final : public GpuModel,
   VulkanPreparedModel(OpenGpu open, Plan plan) : open_(std::move(open)), plan_(std::move(plan)) {}
   // Brings the constants to the GPU, in pieces that follow each other.
   Status uploadConstants(std::span<const std::span<const uint8_t>> constants);
+  // kOutOfMemory if a plan of cache files needs more than `options` allow.
+  static Status checkLimit(const Plan& plan, const hal::PrepareOptions& options);
+  Status shareConstants(std::shared_ptr<const void> owner, ConstantBytes bytes,
+                        SharedConstants& constants);
   // In which parts products are computed.
   void chooseParts(const hal::PrepareOptions& options);
   // Compiles what is not compiled yet.
@@ -100,6 +112,7 @@ class VulkanPreparedModel final : public GpuModel,
   size_t pipelines_ = 0;  // that it runs
   size_t compiled_ = 0;   // of them, without machine code of an earlier process
   std::shared_ptr<Buffer> constants_;
+  std::shared_ptr<const SharedConstants::Uploaded> shared_;  // of one of several models
   std::mutex mutex_;
   std::vector<std::unique_ptr<RunContext>> idle_;
 };

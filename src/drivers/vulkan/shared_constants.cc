@@ -21,19 +21,20 @@ bool areSame(const ConstantBytes& a, const ConstantBytes& b) {
 
 }  // namespace
 
-Result<std::shared_ptr<Buffer>> SharedConstants::find(const std::shared_ptr<Gpu>& gpu,
-                                                      std::shared_ptr<const graph::Model> model,
-                                                      ConstantBytes constants) {
+Result<std::shared_ptr<const SharedConstants::Uploaded>> SharedConstants::find(
+    const std::shared_ptr<Gpu>& gpu, std::shared_ptr<const void> owner, ConstantBytes constants) {
   uint64_t bytes = 0;
   for (const std::span<const uint8_t> piece : constants.pieces()) bytes += piece.size();
   if (bytes == 0) return nullptr;
   // Two threads with the first shapes of all upload once.
   const std::lock_guard lock(mutex_);
-  if (first_ && areSame(first_->constants, constants)) return first_->buffer;
+  if (first_ != nullptr && areSame(first_->bytes, constants)) return first_;
   HEARTH_ASSIGN(std::shared_ptr<Buffer> buffer, Buffer::create(gpu, bytes, Buffer::Kind::kDevice));
   HEARTH_TRY(upload(gpu, constants.pieces(), *buffer));
-  if (!first_) first_.emplace(std::move(model), std::move(constants), buffer);
-  return buffer;
+  auto made =
+      std::make_shared<const Uploaded>(std::move(owner), std::move(constants), std::move(buffer));
+  if (first_ == nullptr) first_ = made;
+  return made;
 }
 
 }  // namespace hearth::vulkan

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "base/mutex.h"
 #include "base/result.h"
 #include "drivers/vulkan/context/buffer.h"
 #include "drivers/vulkan/context/gpu.h"
 #include "drivers/vulkan/plan/constant_bytes.h"
-#include "graph/model.h"
 
 namespace hearth::vulkan {
 
@@ -18,21 +16,21 @@ namespace hearth::vulkan {
 // shapes. Thread-safe.
 class SharedConstants {
  public:
-  // A buffer with these constants, which refer to `model`; null for none. Errors as
-  // Buffer::create() and upload().
-  Result<std::shared_ptr<Buffer>> find(const std::shared_ptr<Gpu>& gpu,
-                                       std::shared_ptr<const graph::Model> model,
-                                       ConstantBytes constants);
-
- private:
-  struct First {
-    std::shared_ptr<const graph::Model> model;
-    ConstantBytes constants;
+  struct Uploaded {
+    std::shared_ptr<const void> owner;  // of what `bytes` refers to
+    ConstantBytes bytes;
     std::shared_ptr<Buffer> buffer;
   };
 
+  // A buffer with these constants, which refer to what `owner` owns; null for none. Errors as
+  // Buffer::create() and upload().
+  Result<std::shared_ptr<const Uploaded>> find(const std::shared_ptr<Gpu>& gpu,
+                                               std::shared_ptr<const void> owner,
+                                               ConstantBytes constants);
+
+ private:
   base::Mutex mutex_;
-  std::optional<First> first_;  // those of the first call
+  std::shared_ptr<const Uploaded> first_;  // those of the first call
 };
 
 }  // namespace hearth::vulkan

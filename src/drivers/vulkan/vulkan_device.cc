@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/env.h"
@@ -124,7 +125,7 @@ class VulkanDevice final : public hal::Device {
     HEARTH_TRY(ops::validateOperationsOnce(*model));
     HEARTH_ASSIGN(OpenGpu open, working());
     if (ops::hasUnknownInputs(*model))
-      return DynamicModel::create(std::move(open), std::move(model), options);
+      return DynamicModel::create(std::move(open), std::move(model), options, std::move(cache));
     return VulkanPreparedModel::create(std::move(open), *model, options, cache);
   }
 
@@ -132,7 +133,12 @@ class VulkanDevice final : public hal::Device {
       const hal::PrepareOptions& options, hal::Cache cache) override {
     HEARTH_TRY(hal::checkDeadline(options));
     HEARTH_ASSIGN(OpenGpu open, working());
-    return VulkanPreparedModel::createSaved(std::move(open), options, cache);
+    HEARTH_ASSIGN(auto saved, loadModel(open.gpu->facts(), cache));
+    if (auto* const family = std::get_if<SavedFamily>(&saved))
+      return DynamicModel::createSaved(std::move(open), options, std::move(*family),
+                                       std::move(cache));
+    return VulkanPreparedModel::createSaved(std::move(open), options,
+                                            std::get<SavedModel>(std::move(saved)));
   }
 
   Result<std::unique_ptr<hal::Buffer>> allocate(

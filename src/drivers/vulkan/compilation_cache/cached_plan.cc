@@ -3,10 +3,7 @@
 
 #include <array>
 #include <string>
-#include <type_traits>
 #include <utility>
-
-#include "base/byte_reader.h"
 
 namespace hearth::vulkan {
 namespace {
@@ -21,28 +18,7 @@ constexpr size_t kLeastDispatch = 48;
 constexpr size_t kLeastArgument = 17;
 constexpr size_t kLeastPipeline = 20;
 
-class Writer {
- public:
-  template <typename T>
-  void number(T value) {
-    static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
-    append(&value, sizeof value);
-  }
-  template <typename List>
-  void list(const List& values) {
-    number(static_cast<uint64_t>(values.size()));
-    append(values.data(), values.size() * sizeof(*values.data()));
-  }
-  std::vector<uint8_t> bytes;
-
- private:
-  void append(const void* data, size_t size) {
-    const auto* begin = static_cast<const uint8_t*>(data);
-    bytes.insert(bytes.end(), begin, begin + size);
-  }
-};
-
-void writeArguments(Writer& writer, const Plan& plan, bool areInputs) {
+void writeArguments(ByteWriter& writer, const Plan& plan, bool areInputs) {
   const std::vector<uint32_t>& indices = areInputs ? plan.arguments.inputs : plan.arguments.outputs;
   writer.number(static_cast<uint64_t>(indices.size()));
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -53,6 +29,11 @@ void writeArguments(Writer& writer, const Plan& plan, bool areInputs) {
     writer.number((areInputs ? plan.inputs : plan.outputs)[i]);
     if (!areInputs) writer.list(plan.outputDimensions[i]);
   }
+}
+
+std::string readName(base::ByteReader& reader) {
+  const auto letters = reader.list<char>();
+  return {letters.begin(), letters.end()};
 }
 
 // Reads a plan and checks each number against what was read before.
@@ -75,7 +56,7 @@ class PlanReader {
     HEARTH_TRY(readArguments(true));
     HEARTH_TRY(readArguments(false));
     HEARTH_TRY(readFault());
-    readPipelines();
+    pipelines_ = readPipelines(reader_);
     if (!reader_.isGood() || reader_.hasBytes())
       return fail(ErrorCode::kBadData, "A plan of the GPU driver has another length than it says.");
     return CachedPlan{std::move(plan_), std::move(pipelines_)};
@@ -113,7 +94,7 @@ class PlanReader {
     const size_t count = reader_.count(kLeastDispatch);
     for (size_t i = 0; i < count && reader_.isGood(); ++i) {
       Dispatch dispatch;
-      dispatch.shader = readName();
+      dispatch.shader = readName(reader_);
       dispatch.constant = reader_.number<uint32_t>();
       const size_t bindings = reader_.count(kLeastBinding);
       for (size_t b = 0; b < bindings; ++b) {
@@ -190,22 +171,6 @@ class PlanReader {
     return {};
   }
 
-  void readPipelines() {
-    const size_t count = reader_.count(kLeastPipeline);
-    for (size_t i = 0; i < count && reader_.isGood(); ++i) {
-      SavedPipeline pipeline;
-      pipeline.key.shader = readName();
-      pipeline.key.constant = reader_.number<uint32_t>();
-      pipeline.data = reader_.list<uint8_t>();
-      pipelines_.push_back(std::move(pipeline));
-    }
-  }
-
-  std::string readName() {
-    const auto letters = reader_.list<char>();
-    return {letters.begin(), letters.end()};
-  }
-
   base::ByteReader reader_;
   const GpuFacts& facts_;
   Plan plan_;
@@ -214,8 +179,30 @@ class PlanReader {
 
 }  // namespace
 
+void writePipelines(ByteWriter& writer, std::span<const SavedPipeline> pipelines) {
+  writer.number(static_cast<uint64_t>(pipelines.size()));
+  for (const SavedPipeline& pipeline : pipelines) {
+    writer.list(pipeline.key.shader);
+    writer.number(pipeline.key.constant);
+    writer.list(pipeline.data);
+  }
+}
+
+std::vector<SavedPipeline> readPipelines(base::ByteReader& reader) {
+  std::vector<SavedPipeline> pipelines;
+  const size_t count = reader.count(kLeastPipeline);
+  for (size_t i = 0; i < count && reader.isGood(); ++i) {
+    SavedPipeline pipeline;
+    pipeline.key.shader = readName(reader);
+    pipeline.key.constant = reader.number<uint32_t>();
+    pipeline.data = reader.list<uint8_t>();
+    pipelines.push_back(std::move(pipeline));
+  }
+  return pipelines;
+}
+
 std::vector<uint8_t> encodePlan(const Plan& plan, std::span<const SavedPipeline> pipelines) {
-  Writer writer;
+  ByteWriter writer;
   for (const char letter : kMagic) writer.number(letter);
   writer.number(kVersion);
   writer.number(plan.arenaBytes);
@@ -244,12 +231,7 @@ std::vector<uint8_t> encodePlan(const Plan& plan, std::span<const SavedPipeline>
   writeArguments(writer, plan, true);
   writeArguments(writer, plan, false);
   writer.number(plan.fault);
-  writer.number(static_cast<uint64_t>(pipelines.size()));
-  for (const SavedPipeline& pipeline : pipelines) {
-    writer.list(pipeline.key.shader);
-    writer.number(pipeline.key.constant);
-    writer.list(pipeline.data);
-  }
+  writePipelines(writer, pipelines);
   return std::move(writer.bytes);
 }
 

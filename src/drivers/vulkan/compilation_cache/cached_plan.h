@@ -7,7 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "base/byte_reader.h"
 #include "base/result.h"
+#include "drivers/vulkan/compilation_cache/byte_writer.h"
 #include "drivers/vulkan/context/gpu.h"
 #include "drivers/vulkan/context/pipelines.h"
 #include "drivers/vulkan/plan/plan.h"
@@ -19,6 +21,10 @@ struct CachedPlan {
   Plan plan;
   std::vector<SavedPipeline> pipelines;
 };
+
+// The pipelines of a plan, or of several, among other bytes.
+void writePipelines(ByteWriter& writer, std::span<const SavedPipeline> pipelines);
+std::vector<SavedPipeline> readPipelines(base::ByteReader& reader);
 
 std::vector<uint8_t> encodePlan(const Plan& plan, std::span<const SavedPipeline> pipelines);
 

@@ -3,28 +3,48 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <span>
+#include <variant>
+#include <vector>
 
 #include "base/result.h"
 #include "base/sha256.h"
+#include "drivers/vulkan/compilation_cache/cached_family.h"
 #include "drivers/vulkan/compilation_cache/cached_plan.h"
 #include "drivers/vulkan/context/gpu.h"
 #include "drivers/vulkan/context/pipelines.h"
 #include "drivers/vulkan/plan/plan.h"
+#include "graph/model.h"
 #include "hal/device.h"
 #include "memory/mapping.h"
 
 namespace hearth::vulkan {
 
 // The model cache has the plan and its pipelines, the data cache the constants as the GPU gets
-// them.
+// them; of a model with unknown dimensions the model and several plans, and the constants of all.
 inline constexpr hal::CacheFileCounts kCacheFileCounts = {1, 1};
 
 // A model that saveModel() wrote.
 struct SavedModel {
   CachedPlan cached;
   memory::Mapping constants;  // a private copy; at least plan.constantBytes
+};
+
+// What a model with unknown dimensions runs for some shapes of its inputs.
+struct FamilyMember {
+  std::vector<graph::Dimensions> shapes;
+  Plan plan;
+  std::vector<std::span<const uint8_t>> constants;  // ConstantBytes::pieces()
+  std::shared_ptr<const void> owner;                // of what the constants refer to
+};
+
+// A model that saveFamily() wrote.
+struct SavedFamily {
+  std::shared_ptr<const graph::Model> model;  // owns its constants; valid
+  std::vector<FamilyMember> members;
+  std::vector<SavedPipeline> pipelines;
 };
 
 // A digest of this build of the driver, the GPU, its driver and the driver's version: what is found
@@ -40,9 +60,15 @@ std::set<PipelineKey> pipelinesOf(const Plan& plan);
 Status saveModel(const Plan& plan, std::span<const std::span<const uint8_t>> constants,
                  Pipelines& pipelines, const GpuFacts& facts, const hal::Cache& cache);
 
+// The same of a model with unknown dimensions, for the shapes of `members`.
+Status saveFamily(const graph::Model& model, std::span<const FamilyMember> members,
+                  Pipelines& pipelines, const GpuFacts& facts, const hal::Cache& cache);
+
 // Loads a model from private copies of the files. Errors: kNotFound for files that the mapping
 // manager does not know for this build, GPU and token, which are not interpreted then; those of
-// parsePlan(). After any error the client compiles the model.
-Result<SavedModel> loadModel(const GpuFacts& facts, const hal::Cache& cache);
+// parsePlan(), parseFamily() and graph::decodeModel(). After any error the client compiles the
+// model.
+Result<std::variant<SavedModel, SavedFamily>> loadModel(const GpuFacts& facts,
+                                                        const hal::Cache& cache);
 
 }  // namespace hearth::vulkan

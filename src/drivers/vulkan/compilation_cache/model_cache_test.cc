@@ -13,6 +13,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cache/compilation/cache_files.h"
@@ -57,7 +58,13 @@ class VulkanModelCacheTest : public testing::Test {
     return VulkanPreparedModel::create(fresh(), hal::cts::convolutionModel(kSide), {}, files());
   }
   Result<std::shared_ptr<VulkanPreparedModel>> restore(uint8_t token = 1) {
-    return VulkanPreparedModel::createSaved(fresh(), {}, files(token));
+    return restoreWith({}, token);
+  }
+  Result<std::shared_ptr<VulkanPreparedModel>> restoreWith(const hal::PrepareOptions& options,
+                                                           uint8_t token = 1) {
+    HEARTH_ASSIGN(auto saved, loadModel(gpu_->facts(), files(token)));
+    return VulkanPreparedModel::createSaved(fresh(), options,
+                                            std::get<SavedModel>(std::move(saved)));
   }
   static std::vector<float> outputOf(VulkanPreparedModel& prepared) {
     std::vector<float> input(kSide * kSide * 3), output(kSide * kSide * 4);
@@ -191,7 +198,7 @@ TEST_F(VulkanModelCacheTest, ALimitOfActivationsHoldsForCachedModels) {
   ASSERT_TRUE(save());
   hal::PrepareOptions options;
   options.maxActivationBytes = 1;
-  const auto restored = VulkanPreparedModel::createSaved(fresh(), options, files());
+  const auto restored = restoreWith(options);
   ASSERT_FALSE(restored);
   EXPECT_EQ(restored.error().code(), ErrorCode::kOutOfMemory);
 }

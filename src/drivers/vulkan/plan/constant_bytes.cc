@@ -29,6 +29,12 @@ Result<ConstantBytes> ConstantBytes::of(const Plan& plan, uint64_t alignment) {
   return constants;
 }
 
+ConstantBytes ConstantBytes::ofPieces(std::vector<std::span<const uint8_t>> pieces) {
+  ConstantBytes constants;
+  constants.pieces_ = std::move(pieces);
+  return constants;
+}
+
 uint64_t ConstantBytes::madeBytes() const {
   uint64_t bytes = 0;
   for (const std::vector<uint8_t>& made : made_) bytes += made.size();

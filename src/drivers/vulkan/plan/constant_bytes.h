@@ -16,6 +16,8 @@ class ConstantBytes {
   // Makes those that the plan makes; refers to the others in the model. Errors as
   // PlannedTensor::make.
   static Result<ConstantBytes> of(const Plan& plan, uint64_t alignment);
+  // Those that pieces() of an earlier process had, wherever they are now.
+  static ConstantBytes ofPieces(std::vector<std::span<const uint8_t>> pieces);
 
   // They follow each other and have Plan::constantBytes bytes together. Valid while this object and
   // the model are.
