@@ -522,7 +522,6 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
                                  std::span<const ExecutionContext::Buffer> outputs,
                                  const base::Deadline& deadline) {
   while (true) {
-    const uint64_t replaced = contexts_.replacements();
     HEARTH_ASSIGN(std::unique_ptr<ExecutionContext> context, takeContext(inputs, outputs));
     KernelStages* const stages = stagesOf(*context);
     Status status = stages != nullptr ? stages->run(*context, inputs, outputs, deadline)
@@ -533,12 +532,12 @@ Status CpuPreparedModel::runOnce(std::span<const ExecutionContext::Buffer> input
         !status && status.error().code() == ErrorCode::kUnsupported && ahead_ != nullptr;
     if (isRefused) ahead_->finish();
     executions_.fetch_add(1, std::memory_order_relaxed);
-    const bool isInForce = !isRefused || contexts_.isInForce(*context, replaced);
+    const bool isInForce = !isRefused || contexts_.isInForce(*context);
     // A context that lacked memory is dropped, so that the next execution tries anew.
     const bool lacksMemory =
         !status && (status.error().code() == ErrorCode::kOutOfMemory ||
                     status.error().code() == ErrorCode::kResourceExhaustedTransient);
-    if (!lacksMemory) contexts_.giveBack(std::move(context), replaced);
+    if (!lacksMemory) contexts_.giveBack(std::move(context));
     if (!isRefused || isInForce) return status;
   }
 }

@@ -55,23 +55,12 @@ Status ActivationMemory::reserve(uint64_t arenaBytes) {
 }
 
 Result<ActivationMemory::OwnBlock> ActivationMemory::take(uint64_t arenaBytes, const void* last) {
-  if (!hasIdle_.load(std::memory_order_relaxed)) {
-    OwnBlock recent(recent_.exchange(nullptr, std::memory_order_acq_rel));
-    if (recent != nullptr) {
-      if (recent->arena->data() == last && recent->arena->size() >= arenaBytes) return recent;
-      giveBack(std::move(recent));
-    }
-  }
+  if (OwnBlock recent = takeRecent(arenaBytes, last)) return recent;
   const std::lock_guard lock(mutex_);
   return takeLocked(arenaBytes, last);
 }
 
-void ActivationMemory::giveBack(OwnBlock block) {
-  Block* none = nullptr;
-  if (recent_.compare_exchange_strong(none, block.get(), std::memory_order_acq_rel)) {
-    static_cast<void>(block.release());
-    return;
-  }
+void ActivationMemory::keep(OwnBlock block) {
   const std::lock_guard lock(mutex_);
   addIdle(std::move(block));
 }

@@ -54,13 +54,31 @@ class ActivationMemory {
   // A block for one execution, whose arena has at least so many bytes. If possible that whose arena
   // is at `last`. What it holds is left over from other executions. Errors as reserve().
   Result<OwnBlock> take(uint64_t arenaBytes, const void* last);
-  void giveBack(OwnBlock block);
+  // The block that was given back last, if its arena is at `last` and has so many bytes; else null,
+  // and take() is to be called.
+  OwnBlock takeRecent(uint64_t arenaBytes, const void* last) {
+    if (hasIdle_.load(std::memory_order_relaxed)) return nullptr;
+    OwnBlock recent(recent_.exchange(nullptr, std::memory_order_acq_rel));
+    if (recent == nullptr) return nullptr;
+    if (recent->arena->data() == last && recent->arena->size() >= arenaBytes) return recent;
+    giveBack(std::move(recent));
+    return nullptr;
+  }
+  void giveBack(OwnBlock block) {
+    Block* none = nullptr;
+    if (recent_.compare_exchange_strong(none, block.get(), std::memory_order_acq_rel))
+      static_cast<void>(block.release());
+    else
+      keep(std::move(block));
+  }
 
   // Gives pages to the arenas that no execution has, so that the first one need not wait for them.
   void populate();
 
  private:
   Result<OwnBlock> takeLocked(uint64_t arenaBytes, const void* last);
+  // Beside another one that was given back last.
+  void keep(OwnBlock block);
   void addIdle(OwnBlock block);
   // Moves the block in recent_, if there is one, to the idle ones.
   void collectRecent();

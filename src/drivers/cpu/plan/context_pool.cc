@@ -13,6 +13,21 @@ constexpr uint64_t kSmallArena = 256 << 10;
 
 using Contexts = std::vector<std::unique_ptr<ExecutionContext>>;
 
+Contexts ContextPool::beginVersion() {
+  // A context of the last version that is given back meanwhile may still get into recent_. Whoever
+  // takes it sees that it is not in force.
+  version_.fetch_add(1);
+  std::unique_ptr<ExecutionContext> recent(recent_.exchange(nullptr));
+  Contexts before = std::move(idle_);
+  idle_.clear();
+  before.push_back(std::move(recent));
+  return before;
+}
+
+void ContextPool::addIdle(std::unique_ptr<ExecutionContext>& context) {
+  if (context != nullptr && isInForce(*context)) idle_.push_back(std::move(context));
+}
+
 void ContextPool::setPlan(std::unique_ptr<Planned> planned,
                           std::unique_ptr<ExecutionContext> first) {
   Contexts before;  // destroyed without the lock
@@ -20,7 +35,8 @@ void ContextPool::setPlan(std::unique_ptr<Planned> planned,
   choices_ = first->kernels().choices();
   memory_ = first->memory();
   plans_.push_back(std::move(planned));
-  before.swap(idle_);
+  before = beginVersion();
+  first->setPoolVersion(version_.load());
   idle_.push_back(std::move(first));
 }
 
@@ -29,10 +45,23 @@ const Plan& ContextPool::plan() const {
   return plans_.back()->plan;
 }
 
+std::unique_ptr<ExecutionContext> ContextPool::takeRecent(
+    std::span<const ExecutionContext::Buffer> inputs,
+    std::span<const ExecutionContext::Buffer> outputs, std::unique_ptr<ExecutionContext>* other) {
+  std::unique_ptr<ExecutionContext> context(recent_.exchange(nullptr));
+  if (context == nullptr || (isInForce(*context) && context->isBoundTo(inputs, outputs)))
+    return context;
+  *other = std::move(context);
+  return nullptr;
+}
+
 std::unique_ptr<ExecutionContext> ContextPool::takeIdle(
     std::span<const ExecutionContext::Buffer> inputs,
     std::span<const ExecutionContext::Buffer> outputs) {
+  std::unique_ptr<ExecutionContext> recent;  // destroyed without the lock
+  if (auto context = takeRecent(inputs, outputs, &recent)) return context;
   const std::lock_guard lock(mutex_);
+  addIdle(recent);
   if (idle_.empty()) return nullptr;
   const auto bound = std::ranges::find_if(
       idle_, [&](const auto& context) { return context->isBoundTo(inputs, outputs); });
@@ -53,37 +82,37 @@ Result<std::unique_ptr<ExecutionContext>> ContextPool::make(threads::ThreadPool*
   const Plan* plan = nullptr;
   std::shared_ptr<const KernelChoices> choices;
   std::shared_ptr<ActivationMemory> memory;
+  uint64_t version = 0;
   {
     const std::lock_guard lock(mutex_);
+    version = version_.load();
     plan = &plans_.back()->plan;
     choices = choices_;
     memory = memory_;
   }
   auto kernels = std::make_shared<KernelFactory>(*plan, pool, std::move(choices));
   HEARTH_TRY(kernels->makeAll());
-  return ExecutionContext::create(*plan, std::move(kernels), std::move(memory));
+  HEARTH_ASSIGN(auto context,
+                ExecutionContext::create(*plan, std::move(kernels), std::move(memory)));
+  context->setPoolVersion(version);
+  return context;
 }
 
-bool ContextPool::isInForceLocked(const ExecutionContext& context, uint64_t replaced) const {
-  return &context.plan() == &plans_.back()->plan && context.kernels().choices() == choices_ &&
-         replacements_ == replaced;
-}
-
-bool ContextPool::isInForce(const ExecutionContext& context, uint64_t replaced) const {
+void ContextPool::giveBack(std::unique_ptr<ExecutionContext> context) {
+  if (!isInForce(*context)) return;
+  std::unique_ptr<ExecutionContext> earlier(recent_.exchange(context.release()));
+  if (earlier == nullptr) return;
+  // Destroyed without the lock where it is no longer in force.
   const std::lock_guard lock(mutex_);
-  return isInForceLocked(context, replaced);
-}
-
-void ContextPool::giveBack(std::unique_ptr<ExecutionContext> context, uint64_t replaced) {
-  const std::lock_guard lock(mutex_);
-  if (isInForceLocked(*context, replaced)) idle_.push_back(std::move(context));
+  addIdle(earlier);
 }
 
 void ContextPool::beginSecondStage(std::unique_ptr<ExecutionContext> context) {
   Contexts before;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   choices_ = context->kernels().choices();
-  before.swap(idle_);
+  before = beginVersion();
+  context->setPoolVersion(version_.load());
   idle_.push_back(std::move(context));
 }
 
@@ -96,7 +125,7 @@ bool ContextPool::isFirstStage(const ExecutionContext& context) const {
 void ContextPool::noteReplacement() {
   Contexts before;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
-  before.swap(idle_);
+  before = beginVersion();
   ++replacements_;
 }
 

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
+#include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -43,8 +46,8 @@ TEST_F(ContextPoolTest, EachExecutionHasAContextAndTheNextOneUsesIt) {
   Context second = take();
   EXPECT_NE(first, second);
   const ExecutionContext* const kept = second.get();
-  pool_.giveBack(std::move(first), 0);
-  pool_.giveBack(std::move(second), 0);
+  pool_.giveBack(std::move(first));
+  pool_.giveBack(std::move(second));
   EXPECT_EQ(pool_.takeIdle().get(), kept);
 }
 
@@ -59,14 +62,14 @@ TEST_F(ContextPoolTest, BuffersThatComeInTurnHaveAContextEach) {
     EXPECT_TRUE(context->run(inputs, inputs, nullptr, base::Deadline()));
     EXPECT_TRUE(context->isBoundTo(inputs, inputs));
     const ExecutionContext* const used = context.get();
-    pool_.giveBack(std::move(context), 0);
+    pool_.giveBack(std::move(context));
     return used;
   };
   const ExecutionContext* const first = run(0);
   EXPECT_EQ(run(1), first);
   const std::vector<ExecutionContext::Buffer> zero = {{memory.data(), sizeof memory[0], true}};
   EXPECT_EQ(pool_.takeIdle(zero, zero), nullptr);
-  pool_.giveBack(*pool_.make(nullptr), 0);
+  pool_.giveBack(*pool_.make(nullptr));
   const ExecutionContext* const second = run(0);
   EXPECT_NE(second, first);
   for (int i = 0; i < 3; ++i) {
@@ -85,9 +88,9 @@ TEST_F(ContextPoolTest, ContextsOfAnEarlierPlanAreNotKept) {
   Context old = take();
   setPlan();
   EXPECT_NE(&old->plan(), &pool_.plan());
-  EXPECT_FALSE(pool_.isInForce(*old, 0));
+  EXPECT_FALSE(pool_.isInForce(*old));
   EXPECT_FALSE(pool_.isFirstStage(*old));
-  pool_.giveBack(std::move(old), 0);
+  pool_.giveBack(std::move(old));
   const Context first = pool_.takeIdle();
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(&first->plan(), &pool_.plan());
@@ -97,23 +100,44 @@ TEST_F(ContextPoolTest, ContextsOfAnEarlierPlanAreNotKept) {
 TEST_F(ContextPoolTest, ContextsFromBeforeAReplacementOfWeightsAreNotKept) {
   const uint64_t before = pool_.replacements();
   Context running = take();
-  pool_.giveBack(take(), before);
+  pool_.giveBack(take());
   pool_.noteReplacement();
   EXPECT_NE(pool_.replacements(), before);
   EXPECT_EQ(pool_.takeIdle(), nullptr);
-  EXPECT_FALSE(pool_.isInForce(*running, before));
-  pool_.giveBack(std::move(running), before);
+  EXPECT_FALSE(pool_.isInForce(*running));
+  pool_.giveBack(std::move(running));
   EXPECT_EQ(pool_.takeIdle(), nullptr);
+}
+
+// However taking and giving back fall together with replacements.
+TEST_F(ContextPoolTest, NobodyGetsAContextFromBeforeAReplacement) {
+  constexpr uint64_t kReplacements = 200;
+  const uint64_t first = take()->poolVersion();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      for (uint64_t seen = 0; seen < kReplacements;) {
+        seen = pool_.replacements();
+        Context context = take();
+        EXPECT_GE(context->poolVersion(), first + seen);
+        pool_.giveBack(std::move(context));
+      }
+    });
+  for (uint64_t i = 0; i < kReplacements; ++i) {
+    pool_.giveBack(take());
+    pool_.noteReplacement();
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(ContextPoolTest, TheSecondStageReplacesContextsOfTheFirst) {
   Context running = take();
-  pool_.giveBack(take(), 0);
+  pool_.giveBack(take());
   EXPECT_TRUE(pool_.isFirstStage(*running));
   const auto choices = std::make_shared<const KernelChoices>();
   pool_.beginSecondStage(contextOf(pool_.plan(), choices));
   EXPECT_FALSE(pool_.isFirstStage(*running));
-  pool_.giveBack(std::move(running), 0);
+  pool_.giveBack(std::move(running));
   const Context chosen = pool_.takeIdle();
   ASSERT_NE(chosen, nullptr);
   EXPECT_EQ(chosen->kernels().choices(), choices);

@@ -35,6 +35,11 @@ bool isAligned(const void* data) {
   return reinterpret_cast<uintptr_t>(data) % 8 == 0;
 }
 
+// Whether a run is cancelled by the flag, of which there may be none.
+bool isSet(const std::atomic<bool>* cancellation) {
+  return cancellation != nullptr && cancellation->load(std::memory_order_relaxed);
+}
+
 // Says once in a process that large buffers are copied which need not be.
 void warnOfCopies(std::span<const ExecutionContext::Buffer> buffers, const char* kind) {
   constexpr uint64_t kLarge = uint64_t{1} << 20;
@@ -189,10 +194,6 @@ void ExecutionContext::copyInputs(std::span<const Buffer> inputs) {
 }
 
 Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
-  if (isBoundTo(inputs, outputs)) {
-    copyInputs(inputs);
-    return {};
-  }
   bool changed = !isBound_;
   isBound_ = false;
   warnOfCopies(inputs, "input");
@@ -227,7 +228,6 @@ Status ExecutionContext::bind(std::span<const Buffer> inputs, std::span<const Bu
   bound_.inputs.assign(inputs.begin(), inputs.end());
   bound_.outputs.assign(outputs.begin(), outputs.end());
   isBound_ = true;
-  copyInputs(inputs);
   return {};
 }
 
@@ -271,16 +271,22 @@ void ExecutionContext::forgetSetups() {
   stepsAreSetUp_ = false;
 }
 
-Status ExecutionContext::takeMemory() {
-  HEARTH_ASSIGN(block_, memory_->take(plan_.arenaBytes + kReadSlack, arenaAddress_));
+bool ExecutionContext::hasMemoryOfLastRun() const {
   const auto& [arena, scratch] = *block_;
   const uint64_t scratchBytes = scratch != nullptr ? scratch->size() : 0;
   const void* const scratchAddress = scratch != nullptr ? scratch->data() : nullptr;
-  if (arena->data() == arenaAddress_ && scratchAddress == scratchAddress_ &&
-      scratchBytes == scratchBytes_)
-    return {};
+  return arena->data() == arenaAddress_ && scratchAddress == scratchAddress_ &&
+         scratchBytes == scratchBytes_;
+}
+
+Status ExecutionContext::takeOtherMemory() {
+  if (block_ == nullptr) {
+    HEARTH_ASSIGN(block_, memory_->take(plan_.arenaBytes + kReadSlack, arenaAddress_));
+    if (hasMemoryOfLastRun()) return {};
+  }
   forgetSetups();
-  if (std::exchange(arenaAddress_, arena->data()) != arena->data() && isBound_) resolveAddresses();
+  const void* const arena = block_->arena->data();
+  if (std::exchange(arenaAddress_, arena) != arena && isBound_) resolveAddresses();
   return {};
 }
 
@@ -328,36 +334,31 @@ Status ExecutionContext::run(std::span<const Buffer> inputs, std::span<const Buf
   return runActive(inputs, outputs, pool, deadline, measurement);
 }
 
+Status ExecutionContext::makeKernelsFor(std::span<const Buffer> inputs,
+                                        std::span<const Buffer> outputs) {
+  const auto isOverAnInput = [&](const Buffer& output) {
+    return std::ranges::any_of(inputs, [&](const Buffer& input) { return overlap(input, output); });
+  };
+  if (!std::ranges::any_of(outputs, isOverAnInput)) return {};
+  kernels_->finish();
+  for (size_t n = 0; n < isSetUp_.size(); ++n) HEARTH_TRY(kernels_->get(n));
+  return {};
+}
+
+// A run with the buffers and the memory of the last one does nothing here that is not needed: the
+// smallest models take no longer than this itself.
 Status ExecutionContext::runActive(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                                    threads::ThreadPool* pool, const base::Deadline& deadline,
                                    const Measurement* measurement) {
-  HEARTH_TRY(takeMemory());
-  Status status = runInMemory(inputs, outputs, pool, deadline, measurement);
-  giveMemoryBack();
-  return status;
-}
-
-Status ExecutionContext::runInMemory(std::span<const Buffer> inputs,
-                                     std::span<const Buffer> outputs, threads::ThreadPool* pool,
-                                     const base::Deadline& deadline,
-                                     const Measurement* measurement) {
-  if (!kernels_->isComplete()) {
-    // A run in which XNNPACK refuses an operation is repeated. It cannot be once it has overwritten
-    // its inputs, so all kernels are made beforehand.
-    const auto isOverAnInput = [&](const Buffer& output) {
-      return std::ranges::any_of(inputs,
-                                 [&](const Buffer& input) { return overlap(input, output); });
-    };
-    if (std::ranges::any_of(outputs, isOverAnInput)) {
-      kernels_->finish();
-      for (size_t n = 0; n < isSetUp_.size(); ++n) HEARTH_TRY(kernels_->get(n));
-    }
-  }
-  HEARTH_TRY(bind(inputs, outputs));
+  block_ = memory_->takeRecent(plan_.arenaBytes + kReadSlack, arenaAddress_);
+  if (block_ == nullptr || !hasMemoryOfLastRun()) HEARTH_TRY(takeOtherMemory());
+  const MemoryOfRun memory(*this);
+  if (!kernels_->isComplete()) HEARTH_TRY(makeKernelsFor(inputs, outputs));
+  if (!isBoundTo(inputs, outputs)) HEARTH_TRY(bind(inputs, outputs));
+  copyInputs(inputs);
   hal::Progress* const progress = hal::progressOfThread();
-  const bool isPlain = measurement == nullptr && progress == nullptr && !base::traceEnabled();
-  if (isPlain && stepsAreSetUp_)
-    HEARTH_TRY(runSteps(pool, deadline));
+  if (stepsAreSetUp_ && measurement == nullptr && !base::traceEnabled())
+    HEARTH_TRY(runSteps(pool, deadline, progress));
   else
     HEARTH_TRY(runNodes(pool, deadline, progress, measurement));
   for (size_t i = 0; i < boundOutputs_.size(); ++i) {
@@ -368,21 +369,20 @@ Status ExecutionContext::runInMemory(std::span<const Buffer> inputs,
   return {};
 }
 
-Status ExecutionContext::mayGoOn(size_t node, const base::Deadline& deadline,
-                                 const std::atomic<bool>* cancellation) const {
-  if (deadline.hasPassed()) [[unlikely]]
-    return fail(ErrorCode::kMissedDeadlineTransient, "The deadline passes before {}.",
-                plan_.nodes[node].name);
-  if (cancellation != nullptr && cancellation->load(std::memory_order_relaxed)) [[unlikely]]
-    return fail(ErrorCode::kMissedDeadlineTransient, "The run is cancelled before {}.",
-                plan_.nodes[node].name);
-  return {};
+std::unexpected<Error> ExecutionContext::ended(size_t node, const base::Deadline& deadline) const {
+  const std::string& name = plan_.nodes[node].name;
+  if (deadline.hasPassed())
+    return fail(ErrorCode::kMissedDeadlineTransient, "The deadline passes before {}.", name);
+  return fail(ErrorCode::kMissedDeadlineTransient, "The run is cancelled before {}.", name);
 }
 
-Status ExecutionContext::runSteps(threads::ThreadPool* pool, const base::Deadline& deadline) {
+Status ExecutionContext::runSteps(threads::ThreadPool* pool, const base::Deadline& deadline,
+                                  hal::Progress* progress) {
   const std::atomic<bool>* const cancellation = base::cancellationOfThread();
   for (size_t n = 0; n < steps_.size(); ++n) {
-    HEARTH_TRY(mayGoOn(n, deadline, cancellation));
+    if (progress != nullptr) progress->begins(n, steps_.size());
+    if (deadline.hasPassed() || isSet(cancellation)) [[unlikely]]
+      return ended(n, deadline);
     const Step& step = steps_[n];
     HEARTH_TRY_CONTEXT(step.kernel->run(step.isSerial ? nullptr : pool),
                        "while running operation {}", plan_.nodes[n].operation);
@@ -395,7 +395,7 @@ Status ExecutionContext::runNodes(threads::ThreadPool* pool, const base::Deadlin
   const std::atomic<bool>* const cancellation = base::cancellationOfThread();
   for (size_t n = 0; n < isSetUp_.size(); ++n) {
     if (progress != nullptr) progress->begins(n, isSetUp_.size());
-    HEARTH_TRY(mayGoOn(n, deadline, cancellation));
+    if (deadline.hasPassed() || isSet(cancellation)) return ended(n, deadline);
     if (measurement != nullptr) {
       HEARTH_TRY_CONTEXT(runMeasured(n, pool, *measurement), "while running operation {}",
                          plan_.nodes[n].operation);

@@ -73,6 +73,10 @@ class ExecutionContext {
   Status runInside(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                    threads::ThreadPool* pool, const base::Deadline& deadline);
 
+  // The version of its ContextPool that it belongs to.
+  uint64_t poolVersion() const { return poolVersion_; }
+  void setPoolVersion(uint64_t version) { poolVersion_ = version; }
+
   // Whether the kernels are set up for some buffers.
   bool isBound() const { return isBound_; }
   // Whether the kernels are set up for these buffers, so that a run with them binds nothing.
@@ -99,6 +103,17 @@ class ExecutionContext {
     Kernel* kernel;
     bool isSerial;
   };
+  // Gives the memory back when a run ends.
+  class MemoryOfRun {
+   public:
+    explicit MemoryOfRun(ExecutionContext& context) : context_(context) {}
+    ~MemoryOfRun() { context_.giveMemoryBack(); }
+    MemoryOfRun(const MemoryOfRun&) = delete;
+    MemoryOfRun& operator=(const MemoryOfRun&) = delete;
+
+   private:
+    ExecutionContext& context_;
+  };
 
   using Area = std::shared_ptr<const ActivationMemory::Area>;
 
@@ -109,23 +124,25 @@ class ExecutionContext {
   Status runActive(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                    threads::ThreadPool* pool, const base::Deadline& deadline,
                    const Measurement* measurement);
-  // Kernels are set up anew where the memory is not that of the last run.
-  Status takeMemory();
+  // Whether block_ is as it was at the end of the last run.
+  bool hasMemoryOfLastRun() const;
+  // Takes other memory where that of the last run is in use. Kernels are set up anew for it.
+  Status takeOtherMemory();
   void giveMemoryBack();
-  // The run itself, in memory that was taken.
-  Status runInMemory(std::span<const Buffer> inputs, std::span<const Buffer> outputs,
-                     threads::ThreadPool* pool, const base::Deadline& deadline,
-                     const Measurement* measurement);
+  // Makes all kernels before the first of them runs, where one may overwrite an input: a run in
+  // which XNNPACK refuses an operation is repeated.
+  Status makeKernelsFor(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
+  // Sets the kernels up for other buffers than those of the last run.
   Status bind(std::span<const Buffer> inputs, std::span<const Buffer> outputs);
   void copyInputs(std::span<const Buffer> inputs);
   // Runs the nodes one after the other, building and setting up kernels where that is to be done.
   Status runNodes(threads::ThreadPool* pool, const base::Deadline& deadline,
                   hal::Progress* progress, const Measurement* measurement);
   // Runs the nodes when that is done.
-  Status runSteps(threads::ThreadPool* pool, const base::Deadline& deadline);
-  // kMissedDeadlineTransient if the deadline has passed, or the run is cancelled, before the node.
-  Status mayGoOn(size_t node, const base::Deadline& deadline,
-                 const std::atomic<bool>* cancellation) const;
+  Status runSteps(threads::ThreadPool* pool, const base::Deadline& deadline,
+                  hal::Progress* progress);
+  // That a run ends before the node, since its deadline has passed or it is cancelled.
+  std::unexpected<Error> ended(size_t node, const base::Deadline& deadline) const;
   void resolveAddresses();
   Status setUp(const KernelFactory& maker, size_t node, Kernel* kernel);
   Result<void*> workspaceFor(const KernelFactory& maker, size_t node);
@@ -138,6 +155,7 @@ class ExecutionContext {
   const Plan& plan_;
   const std::shared_ptr<KernelFactory> kernels_;
   const std::shared_ptr<ActivationMemory> memory_;
+  uint64_t poolVersion_ = 0;
   ActivationMemory::OwnBlock block_;  // during a run
   // Scratch memory grows while kernels are made. Kernels that were set up with a smaller one keep
   // it until the run ends.
