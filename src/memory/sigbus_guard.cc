@@ -139,11 +139,13 @@ void forgetHandlersOfParent() {
 
 // Another thread's handler may have put zeros in place that the caller has just read.
 void waitForHandlers() {
-  // Other handlers of the fork may ask before ours is called.
-  forgetHandlersOfParent();
   // Processors with weak ordering may load the count before bytes that the caller loaded first, and
   // so miss the handler that made zeros of them.
   std::atomic_thread_fence(std::memory_order_acquire);
+  if (uncounted.load() == 0) [[likely]]
+    return;
+  // Other handlers of the fork may ask before ours is called.
+  forgetHandlersOfParent();
   while (uncounted.load() != 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
