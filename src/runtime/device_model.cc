@@ -81,7 +81,9 @@ class DeviceExecution final : public hal::Execution {
       : model_(std::move(model)), execution_(std::move(execution)), given_(std::move(given)) {}
 
   hal::ExecutionResult compute(const base::Deadline& deadline) override {
-    return checked(execution_->compute(deadline));
+    hal::ExecutionResult result = execution_->compute(deadline);
+    if (!isOfKnownShapes(result)) check(result);
+    return result;
   }
   Result<base::Descriptor> startFenced(std::vector<base::Descriptor> fences,
                                        const base::Deadline& deadline) override {
@@ -90,25 +92,31 @@ class DeviceExecution final : public hal::Execution {
       return fail(ErrorCode::kOpFailed, "{} gives no fence.", model_->device());
     return fence;
   }
-  hal::ExecutionResult finishFenced() override { return checked(execution_->finishFenced()); }
+  hal::ExecutionResult finishFenced() override {
+    hal::ExecutionResult result = execution_->finishFenced();
+    if (!isOfKnownShapes(result)) check(result);
+    return result;
+  }
 
  private:
-  hal::ExecutionResult checked(hal::ExecutionResult result) {
-    if (result.status && !result.outputShapes.empty() && result.outputShapes.isCopyOf(checked_))
-      return result;
+  // Whether a computation has succeeded with the shapes that were checked last.
+  bool isOfKnownShapes(const hal::ExecutionResult& result) const {
+    return result.status && !result.outputShapes.empty() && result.outputShapes.isCopyOf(checked_);
+  }
+  // Makes a failure of what contradicts the model or itself.
+  void check(hal::ExecutionResult& result) {
     const bool hasShapes =
         result.status || result.status.error().code() == ErrorCode::kOutputInsufficientSize;
     if (hasShapes) {
       Status checked = model_->check(result, given_);
       if (checked) {
         if (result.status) checked_ = result.outputShapes;
-        return result;
+        return;
       }
       result.status = std::move(checked);
     }
     result.status = std::unexpected(asExecutionFailure(std::move(result.status.error())));
     result.outputShapes.clear();
-    return result;
   }
 
   const std::shared_ptr<const DeviceModel> model_;

@@ -202,10 +202,8 @@ Status Execution::bindAnywhere(unsigned side) {
 }
 
 hal::ExecutionResult Execution::computeOn(unsigned side, const base::Deadline& deadline) {
-  if (Status bound = bindAnywhere(side); !bound) return {.status = std::move(bound)};
-  hal::ExecutionResult result = bound_[side]->compute(deadline);
-  if (result.status || !leaveDevices(result.status.error())) return result;
-  if (Status bound = bind(side); !bound) return {.status = std::move(bound)};
+  if (bound_[side] == nullptr) [[unlikely]]
+    if (Status bound = bindAnywhere(side); !bound) return {.status = std::move(bound)};
   return bound_[side]->compute(deadline);
 }
 
@@ -225,21 +223,28 @@ Status Execution::renewStrings() {
 }
 
 hal::ExecutionResult Execution::run(const Claim& /*claim*/, const base::Deadline& deadline) {
-  const unsigned side = states_.current();
-  if (strings_ == nullptr) return ended(side, computeOn(side, deadline));
+  if (strings_ == nullptr) return runBound(deadline);
   if (Status renewed = renewStrings(); !renewed) return {.status = std::move(renewed)};
   const memory::StringScopeOfThread scope(strings_.get());
-  return ended(side, computeOn(side, deadline));
+  return runBound(deadline);
 }
 
-hal::ExecutionResult Execution::ended(unsigned side, hal::ExecutionResult result) {
+hal::ExecutionResult Execution::runBound(const base::Deadline& deadline) {
+  const unsigned side = states_.current();
+  hal::ExecutionResult result = computeOn(side, deadline);
+  // Nothing is bound any more then.
+  if (!result.status && leaveDevices(result.status.error())) result = computeOn(side, deadline);
+  end(side, result);
+  return result;
+}
+
+void Execution::end(unsigned side, hal::ExecutionResult& result) {
   // The loss may be the reason of another failure.
   if (Status whole = hal::checkMemoriesWhole(boundMemories_[side]); !whole) {
     result.status = std::move(whole);
     result.outputShapes.clear();
   }
   if (result.status) states_.flip();
-  return result;
 }
 
 Result<base::Descriptor> Execution::startFenced(const Claim& /*claim*/,
@@ -254,7 +259,9 @@ Result<base::Descriptor> Execution::startFenced(const Claim& /*claim*/,
 
 hal::ExecutionResult Execution::finishFenced(const Claim& /*claim*/) {
   const unsigned side = states_.current();
-  return ended(side, bound_[side]->finishFenced());
+  hal::ExecutionResult result = bound_[side]->finishFenced();
+  end(side, result);
+  return result;
 }
 
 Status Execution::runAndNote(const Claim& claim, const base::Deadline& deadline, Claim* released) {

@@ -144,12 +144,15 @@ class Execution : public std::enable_shared_from_this<Execution> {
   Status bind(unsigned side);
   // The same, with states where another device can read them if the first one fails.
   Status bindAnywhere(unsigned side);
+  // Computes, after binding where nothing is bound.
   hal::ExecutionResult computeOn(unsigned side, const base::Deadline& deadline);
   // After a failure: whether another device may succeed now that it can read the states, which the
   // device has given back.
   bool leaveDevices(const Error& error);
-  // What follows a computation that read this side.
-  hal::ExecutionResult ended(unsigned side, hal::ExecutionResult result);
+  // run() within the scope of the run's strings.
+  hal::ExecutionResult runBound(const base::Deadline& deadline);
+  // What follows a computation that read this side and has this result.
+  void end(unsigned side, hal::ExecutionResult& result);
   // Runs once, notes how that went, and releases `released` if it is not null.
   Status runAndNote(const Claim& claim, const base::Deadline& deadline, Claim* released);
 
