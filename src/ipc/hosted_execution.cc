@@ -130,6 +130,8 @@ void HostedExecution::writeArguments(const std::vector<hal::Argument>& arguments
 }
 
 Status HostedExecution::bind() {
+  // Without a lock. The model goes to another session when this one is dead, which it stays.
+  if (object_ != 0 && !place_.session->isDead()) return {};
   for (int attempt = 0;; ++attempt) {
     HEARTH_ASSIGN(const HostedModel::Place place, model_->place());
     if (object_ != 0 && place.session == place_.session) return {};

@@ -112,15 +112,16 @@ class MailboxEnd {
   Outcome look(Awaited awaited, uint32_t& sequence) const;
   // How long a wait that begins `now` may spin at its beginning.
   Clock::duration longestSpin(Awaited awaited, Clock::time_point now);
-  Outcome spin(Awaited awaited, Clock::time_point now, Clock::time_point end, uint32_t& sequence);
+  // `now` is the time, in the end that of the last look at the clock.
+  Outcome spin(Awaited awaited, Clock::time_point& now, Clock::time_point end, uint32_t& sequence);
   // Spins as planned.
   Outcome spinAtEnd(Awaited awaited, const EndForecast::Plan& plan, base::Deadline deadline,
                     uint32_t& sequence);
   // kNone: the deadline has passed.
   Outcome sleep(Awaited awaited, Clock::time_point begin, Plan plan, base::Deadline deadline,
                 uint32_t& sequence);
-  // When the other end rang, if it was after `begin` and before `now`.
-  std::optional<Clock::time_point> rungSince(Clock::time_point begin, Clock::time_point now) const;
+  // When the other end rang, if it tells and it was after `begin`.
+  std::optional<Clock::time_point> rungSince(Clock::time_point begin) const;
   bool isAnnounced(Awaited awaited) const;
   // A wait is over that could have spun for `longest`.
   void learn(bool hasSpun, bool hasSlept, Clock::duration waited, Clock::duration longest);
@@ -130,9 +131,10 @@ class MailboxEnd {
   const PeerCheck isPeerAlive_;
   const Naps naps_;
   std::atomic<bool> isClosed_ = false;
-  Clock::duration patience_;       // how long the next wait spins, unless it may not for so long
-  Clock::time_point arrivedAt_{};  // the end of the last wait for any number but a certain one
-  EndForecast forecast_;           // of waits for a certain number
+  Clock::duration patience_;  // how long the next wait spins, unless it may not for so long
+  // The end of the last wait for any number but a certain one, or the last look at the clock in it.
+  Clock::time_point arrivedAt_{};
+  EndForecast forecast_;  // of waits for a certain number
   uint64_t spins_ = 0;
   uint64_t sleeps_ = 0;
   uint64_t announced_ = 0;

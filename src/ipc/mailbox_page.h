@@ -24,7 +24,7 @@ struct MailboxSide {
   std::atomic<uint32_t> processor = 0;   // 1 + the processor that it ran on last; 0: not known
   std::atomic<uint32_t> hasLeft = 0;     // not 0: is gone, writes nothing any more
   std::array<std::atomic<uint64_t>, 4> words{};
-  std::atomic<uint32_t> received = 0;   // the last number that it has taken from the other end
+  std::atomic<uint32_t> received = 0;   // of a host: the last request that it has taken
   std::atomic<uint32_t> announced = 0;  // the number of a request that is answered soon
   // When it rang last, in nanoseconds of CLOCK_MONOTONIC; 0: not told. The first builds lack it.
   std::atomic<uint64_t> rungAt = 0;

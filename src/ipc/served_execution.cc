@@ -124,20 +124,20 @@ hal::ExecutionResult ServedExecution::computeLocked(const base::Deadline& deadli
     result.outputShapes.clear();
   }
   if (result.status) copyOut(result);
-  return checked(std::move(result));
+  check(result);
+  return result;
 }
 
 void ServedExecution::noteDeath(const Error& error) const {
   if (error.code() == ErrorCode::kDeadObject) onDeath_();
 }
 
-hal::ExecutionResult ServedExecution::checked(hal::ExecutionResult result) const {
+void ServedExecution::check(hal::ExecutionResult& result) const {
   if (!result.status) noteDeath(result.status.error());
   if (Status whole = hal::checkMemoriesWhole(memories_); !whole) {
     result.status = std::move(whole);
     result.outputShapes.clear();
   }
-  return result;
 }
 
 hal::ExecutionResult ServedExecution::compute(const base::Deadline& deadline) {
@@ -214,7 +214,8 @@ hal::ExecutionResult ServedExecution::finishFenced() {
     return result;
   }
   fence_.reset();
-  result = checked(execution_->finishFenced());
+  result = execution_->finishFenced();
+  check(result);
   heldForFences_.reset();
   tell(result);
   return result;

@@ -84,7 +84,7 @@ class ServedExecution {
   // With turn_ locked.
   hal::ExecutionResult computeLocked(const base::Deadline& deadline);
   // What the driver says; kOpFailed where the client has taken memory away.
-  hal::ExecutionResult checked(hal::ExecutionResult result) const;
+  void check(hal::ExecutionResult& result) const;
   void noteDeath(const Error& error) const;
   void tell(const hal::ExecutionResult& result);
   void copyIn() const;
