@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <utility>
@@ -117,7 +118,7 @@ Result<Mapping> Mapping::insideFile(int fd, uint64_t offset, size_t size) {
   return mapping;
 }
 
-Result<Mapping> Mapping::anonymous(size_t size) {
+Result<Mapping> Mapping::anonymous(size_t size, size_t ordinary) {
   const size_t page = pageSize();
   if (size > std::numeric_limits<size_t>::max() / 2 - 2 * kHugePage)
     return fail(ErrorCode::kOutOfMemory, "A mapping of {} bytes is too large.", size);
@@ -134,7 +135,11 @@ Result<Mapping> Mapping::anonymous(size_t size) {
   auto address = reinterpret_cast<uintptr_t>(base);
   if (slack != 0) {
     address = (address + kHugePage - 1) / kHugePage * kHugePage;
-    ::madvise(reinterpret_cast<void*>(address), body, MADV_HUGEPAGE);
+    const size_t first = std::min(ordinary, body);
+    // Where the system gives huge pages to all memory, it has to be told.
+    if (first != 0) ::madvise(reinterpret_cast<void*>(address), first, MADV_NOHUGEPAGE);
+    if (first != body)
+      ::madvise(reinterpret_cast<void*>(address + first), body - first, MADV_HUGEPAGE);
   }
   mapping.data_ = reinterpret_cast<uint8_t*>(address);
   mapping.size_ = size;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -87,6 +88,40 @@ TEST(Mapping, LargePartsAreAlignedForHugePages) {
 
 TEST(Mapping, HugeAnonymousMemoryIsRefusedNotWrapped) {
   EXPECT_FALSE(Mapping::anonymous(SIZE_MAX - 10));
+}
+
+// The flags that the kernel shows of the mapping at an address: "nh" where it gives no huge pages,
+// "hg" where it was asked for them.
+std::string flagsAt(const uint8_t* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool isThere = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin, end;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      isThere = begin <= reinterpret_cast<uintptr_t>(address) &&
+                reinterpret_cast<uintptr_t>(address) < end;
+    else if (isThere && line.starts_with("VmFlags:"))
+      return line + " ";
+  }
+  return {};
+}
+
+TEST(Mapping, TheFirstBytesOfLargeMemoryMayHaveOrdinaryPages) {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage"))
+    GTEST_SKIP() << "The kernel has no huge pages.";
+  constexpr size_t kHugePage = size_t{2} << 20;
+  auto huge = Mapping::anonymous(4 * kHugePage);
+  auto mixed = Mapping::anonymous(4 * kHugePage, kHugePage);
+  auto ordinary = Mapping::anonymous(kHugePage, kHugePage);
+  ASSERT_TRUE(huge && mixed && ordinary);
+  EXPECT_THAT(flagsAt(huge->data()), testing::HasSubstr(" hg "));
+  EXPECT_THAT(flagsAt(mixed->data()), testing::HasSubstr(" nh "));
+  EXPECT_THAT(flagsAt(mixed->data() + kHugePage - 1), testing::HasSubstr(" nh "));
+  EXPECT_THAT(flagsAt(mixed->data() + kHugePage), testing::HasSubstr(" hg "));
+  EXPECT_THAT(flagsAt(ordinary->data() + kHugePage - 1), testing::HasSubstr(" nh "));
+  // All of it is there.
+  std::memset(mixed->data(), 1, mixed->size());
+  EXPECT_EQ(mixed->data()[mixed->size() - 1], 1);
 }
 
 TEST(Pool, AnonymousIsZeroedAndWritable) {

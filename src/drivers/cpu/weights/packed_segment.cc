@@ -29,9 +29,9 @@ uint64_t PackedSegment::allRepairs() {
   return repairsOfAll;
 }
 
-Result<std::shared_ptr<PackedSegment>> PackedSegment::allocate(size_t size) {
+Result<std::shared_ptr<PackedSegment>> PackedSegment::allocate(size_t size, size_t ordinary) {
   std::shared_ptr<PackedSegment> segment(new PackedSegment);
-  HEARTH_ASSIGN(segment->memory_, memory::Mapping::anonymous(size));
+  HEARTH_ASSIGN(segment->memory_, memory::Mapping::anonymous(size, ordinary));
   segment->data_ = segment->memory_.data();
   segment->size_ = size;
   segment->watched_ = memory::WatchedPages(segment->data_, size, memory::WatchedPages::Of::kMemory);

@@ -21,8 +21,9 @@ namespace hearth::cpu {
 // never notice. Shared by all prepared models that use the same bytes. Thread-safe.
 class PackedSegment {
  public:
-  // Zeroed private memory for packing into. Error: kOutOfMemory.
-  static Result<std::shared_ptr<PackedSegment>> allocate(size_t size);
+  // Zeroed private memory for packing into, with huge pages but for the first `ordinary` bytes
+  // (Mapping::anonymous()). Error: kOutOfMemory.
+  static Result<std::shared_ptr<PackedSegment>> allocate(size_t size, size_t ordinary = 0);
   explicit PackedSegment(cache::SegmentRef segment);
   PackedSegment(const PackedSegment&) = delete;
   PackedSegment& operator=(const PackedSegment&) = delete;

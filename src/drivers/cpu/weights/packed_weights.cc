@@ -305,7 +305,9 @@ size_t PackedWeights::lookUp(void* context, const xnn_weights_cache_look_up_key*
 // The caller holds mutex_.
 std::optional<PackedPlace> PackedWeights::reserveSmall(size_t size) {
   if (groups_.empty() || groups_.back().size + roundedUp(size) > groups_.back().segment->size()) {
-    auto memory = PackedSegment::allocate(std::max(groupBytes_, roundedUp(size)));
+    // Most models have a few small packings, far less than a huge page.
+    auto memory = PackedSegment::allocate(std::max(groupBytes_, roundedUp(size)),
+                                          cache::SegmentWriter::kHugePage);
     if (!memory) return std::nullopt;
     groups_.push_back({std::move(*memory)});
   }
