@@ -123,7 +123,7 @@ template <typename DeadlineAt>
 Result<MailboxEnd::Arrival> MailboxEnd::wait(Awaited awaited, DeadlineAt deadlineAt) {
   Arrival arrival{};
   Outcome outcome = look(awaited, arrival.sequence);
-  std::optional<Clock::time_point> now;  // what the clock said last
+  std::optional<Clock::time_point> looked;  // what the clock said last
   if (outcome == Outcome::kNone) {
     const Clock::time_point begin = Clock::now();
     const base::Deadline deadline = deadlineAt(begin);
@@ -136,22 +136,22 @@ Result<MailboxEnd::Arrival> MailboxEnd::wait(Awaited awaited, DeadlineAt deadlin
     }
     const Clock::duration longest = longestSpin(awaited, begin);
     const bool hasSpun = maySpin && !isPlanned && patience_ >= kShortestSpin;
-    now = begin;
+    looked = begin;
     if (hasSpun) {
       ++spins_;
-      outcome = spin(awaited, *now, begin + std::min(patience_, longest), arrival.sequence);
+      outcome = spin(awaited, *looked, begin + std::min(patience_, longest), arrival.sequence);
     }
     const bool hasSlept = outcome == Outcome::kNone;
     if (hasSlept) {
       outcome = sleep(awaited, begin, plan, deadline, arrival.sequence);
-      now = Clock::now();
+      looked = Clock::now();
     }
-    if (!isPlanned) learn(hasSpun, hasSlept, *now - begin, longest);
+    if (!isPlanned) learn(hasSpun, hasSlept, *looked - begin, longest);
     if (awaited.isEqual && outcome == Outcome::kArrived) forecast_.add(begin, rungSince(begin));
   }
   switch (outcome) {
     case Outcome::kArrived:
-      if (!awaited.isEqual) arrivedAt_ = now ? *now : Clock::now();
+      if (!awaited.isEqual) arrivedAt_ = looked ? *looked : Clock::now();
       break;
     case Outcome::kClosed:
       return fail(ErrorCode::kDeadObject, "The mailbox is closed.");
