@@ -121,10 +121,10 @@ def gpuPlans():
     def counted(parts):
         return struct.pack("<Q", len(parts)) + b"".join(parts)
 
-    def plan(arena, constants, tensors, dispatches, inputs, outputs, version=3):
+    def plan(arena, constants, tensors, dispatches, inputs, outputs, version=4):
         noFault = 2**32 - 1
         return (b"HVULPLAN" + struct.pack("<IQQ", version, arena, constants) +
-                b"".join(map(counted, (tensors, dispatches, inputs, outputs))) + struct.pack("<I", noFault) +
+                b"".join(map(counted, (tensors, dispatches, inputs, outputs))) + struct.pack("<IB", noFault, 0) +
                 counted([text(b"unary.f32") + struct.pack("<I", 0) + text(b"code")]))
 
     relu = [dispatch(b"unary.f32", [(0, 0), (1, 1)], [2, 0, 0x7f800000])]

@@ -77,7 +77,9 @@ DynamicModel::DynamicModel(OpenGpu open, std::shared_ptr<const graph::Model> mod
     : open_(std::move(open)),
       model_(std::move(model)),
       options_(options),
-      cache_(std::move(cache)),
+      files_(cache.modelFiles.empty() && cache.dataFiles.empty()
+                 ? nullptr
+                 : std::make_shared<TunedFiles>(std::move(cache))),
       members_(kKeptShapes) {}
 
 Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
@@ -87,7 +89,7 @@ Result<std::shared_ptr<DynamicModel>> DynamicModel::create(
       new DynamicModel(std::move(open), std::move(model), options, std::move(cache)));
   HEARTH_TRY(made->prepareExpected());
   // Without a plan, too: the next start has the model.
-  if (made->hasCache() && made->members_.size() == 0) made->save();
+  if (made->files_ != nullptr && made->members_.size() == 0) made->save();
   return made;
 }
 
@@ -139,7 +141,9 @@ Result<DynamicModel::Member> DynamicModel::prepareFor(const Shapes& shapes) {
     return made;
   }
   Member member = members_.keep(shapes, *std::move(made));
-  if (!isSaved && hasCache()) save();
+  if (files_ != nullptr && member->isTunable(options_) && !member->isTuned())
+    rewriteWhenMeasured(*open_.tuner, files_);
+  if (!isSaved && files_ != nullptr) save();
   return member;
 }
 
@@ -163,6 +167,20 @@ Result<DynamicModel::Member> DynamicModel::makeFor(const Shapes& shapes, bool* i
   return made;
 }
 
+// Lets the products of a plan that was made before they were measured be in the parts that were
+// found.
+void DynamicModel::useMeasured(FamilyMember* member) const {
+  if (member->isTuned || open_.tuner == nullptr || !options_.isTuned ||
+      open_.gpu->facts().type == VK_PHYSICAL_DEVICE_TYPE_CPU)
+    return;
+  Plan plan = member->plan;
+  if (!open_.tuner->choose(open_.gpu->facts(), &plan)) return;
+  for (const PipelineKey& key : pipelinesOf(plan))
+    if (!open_.pipelines->find(key)) return;
+  member->plan = std::move(plan);
+  member->isTuned = true;
+}
+
 void DynamicModel::save() {
   const std::lock_guard lock(saveMutex_);
   if (saved_.size() == kKeptShapes) return;
@@ -171,8 +189,11 @@ void DynamicModel::save() {
     if (members.size() < kKeptShapes &&
         !std::ranges::contains(members, shapes, &FamilyMember::shapes))
       members.push_back(member->asMember(shapes));
-  const Status saved = base::caught(
-      [&] { return saveFamily(*model_, members, *open_.pipelines, open_.gpu->facts(), cache_); });
+  for (FamilyMember& member : members) useMeasured(&member);
+  const std::lock_guard writing(files_->mutex);
+  const Status saved = base::caught([&] {
+    return saveFamily(*model_, members, *open_.pipelines, open_.gpu->facts(), files_->files);
+  });
   cacheProblem_ = saved ? "" : saved.error().toString();
   if (saved) saved_ = std::move(members);
 }
@@ -264,7 +285,7 @@ hal::StartReport DynamicModel::startReport() const {
     report.reason = "The shapes of the inputs are known only at run time.";
   }
   report.shapes = std::max(report.shapes, static_cast<uint32_t>(members_.size()));
-  if (!hasCache()) return report;
+  if (files_ == nullptr) return report;
   const std::lock_guard lock(saveMutex_);
   report.cacheProblem = cacheProblem_;
   if (refusal || !cacheProblem_.empty()) return report;

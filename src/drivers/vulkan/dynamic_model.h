@@ -60,24 +60,24 @@ class DynamicModel final : public GpuModel {
   Result<Member> prepareFor(const Shapes& shapes);
   // Of cache files, or new; says which.
   Result<Member> makeFor(const Shapes& shapes, bool* isSaved);
-  bool hasCache() const { return !cache_.modelFiles.empty() || !cache_.dataFiles.empty(); }
   // Writes the plans of the files and those that were made since, unless the files have as many
   // as are kept.
   void save();
+  void useMeasured(FamilyMember* member) const;
   Result<Shapes> shapesOf(const hal::Request& request) const;
   Result<std::unique_ptr<hal::Execution>> interpret(hal::Request request, const Error& reason);
 
   const OpenGpu open_;
   const std::shared_ptr<const graph::Model> model_;
   const hal::PrepareOptions options_;
-  const hal::Cache cache_;
+  const std::shared_ptr<TunedFiles> files_;  // cache files; null: none
   bool isSaved_ = false;  // prepared from cache files; set before anybody else has the model
   SharedConstants constants_;
   hal::PreparedShapes<Member> members_;
   base::Mutex mutex_;
   std::shared_ptr<hal::InterpretedModel> interpreted_;  // made when it is needed
   uint32_t lowered_ = 0;                                // shapes whose plans were made here
-  mutable base::Mutex saveMutex_;                       // taken before members_
+  mutable base::Mutex saveMutex_;                       // taken before those of files_ and members_
   std::vector<FamilyMember> saved_;                     // what the cache files have
   std::string cacheProblem_;
 };

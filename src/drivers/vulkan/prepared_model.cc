@@ -197,8 +197,7 @@ Status checkPlan(const OpenGpu& open, const graph::Model& model) {
 }
 
 Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::create(
-    OpenGpu open, const graph::Model& model, const hal::PrepareOptions& options,
-    const hal::Cache& cache) {
+    OpenGpu open, const graph::Model& model, const hal::PrepareOptions& options, hal::Cache cache) {
   const GpuFacts& facts = open.gpu->facts();
   HEARTH_ASSIGN(Plan plan, buildPlan(model, facts, options.maxActivationBytes));
   HEARTH_TRY(checkShaders(open, plan));
@@ -213,13 +212,14 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::create(
   prepared->reportStart(constants.madeBytes());
   if (cache.modelFiles.empty() && cache.dataFiles.empty()) return prepared;
   const Status saved = base::caught([&] {
-    return saveModel(prepared->plan_, constants.pieces(), *prepared->open_.pipelines,
-                     prepared->open_.gpu->facts(), cache);
+    return saveModel(prepared->plan_, prepared->isTuned(), constants.pieces(),
+                     *prepared->open_.pipelines, prepared->open_.gpu->facts(), cache);
   });
   hal::StartReport& report = prepared->report_;
   if (saved) {
     report.state = hal::StartReport::State::kCold;
     report.reason = "it was not in the compilation cache";
+    prepared->keepFiles(options, std::move(cache), prepared->isTuned());
   } else {
     report.cacheProblem = saved.error().toString();
   }
@@ -234,7 +234,7 @@ Status VulkanPreparedModel::checkLimit(const Plan& plan, const hal::PrepareOptio
 }
 
 Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createSaved(
-    OpenGpu open, const hal::PrepareOptions& options, SavedModel saved) {
+    OpenGpu open, const hal::PrepareOptions& options, SavedModel saved, hal::Cache cache) {
   Plan& plan = saved.cached.plan;
   HEARTH_TRY(checkLimit(plan, options));
   for (const SavedPipeline& pipeline : saved.cached.pipelines)
@@ -242,9 +242,10 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createSaved(
   const std::span<const uint8_t> constants(saved.constants.data(), plan.constantBytes);
   std::shared_ptr<VulkanPreparedModel> prepared(
       new VulkanPreparedModel(std::move(open), std::move(plan)));
-  prepared->chooseParts(options);
+  prepared->chooseParts(options, saved.cached.isTuned);
   HEARTH_TRY(prepared->uploadConstants({&constants, 1}));
   HEARTH_TRY(prepared->compile());
+  prepared->keepFiles(options, std::move(cache), saved.cached.isTuned);
   prepared->report_.state = hal::StartReport::State::kWarm;
   prepared->report_.mappedBytes = constants.size();
   return prepared;
@@ -278,7 +279,7 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createSavedMem
   HEARTH_TRY(checkLimit(saved.plan, options));
   std::shared_ptr<VulkanPreparedModel> prepared(
       new VulkanPreparedModel(std::move(open), std::move(saved.plan)));
-  prepared->chooseParts(options);
+  prepared->chooseParts(options, saved.isTuned);
   HEARTH_TRY(prepared->shareConstants(
       std::move(saved.owner), ConstantBytes::ofPieces(std::move(saved.constants)), constants));
   HEARTH_TRY(prepared->compile());
@@ -288,7 +289,7 @@ Result<std::shared_ptr<VulkanPreparedModel>> VulkanPreparedModel::createSavedMem
 }
 
 FamilyMember VulkanPreparedModel::asMember(std::vector<graph::Dimensions> shapes) const {
-  FamilyMember member{std::move(shapes), plan_, {}, shared_};
+  FamilyMember member{std::move(shapes), plan_, {}, shared_, isTuned()};
   if (shared_ != nullptr)
     member.constants.assign(shared_->bytes.pieces().begin(), shared_->bytes.pieces().end());
   return member;
@@ -301,7 +302,7 @@ Status VulkanPreparedModel::shareConstants(std::shared_ptr<const void> owner, Co
   return {};
 }
 
-void VulkanPreparedModel::chooseParts(const hal::PrepareOptions& options) {
+void VulkanPreparedModel::chooseParts(const hal::PrepareOptions& options, bool isTuned) {
   const GpuFacts& facts = open_.gpu->facts();
   if (open_.tuner == nullptr) {
     if (open_.part == 0) return;
@@ -309,14 +310,30 @@ void VulkanPreparedModel::chooseParts(const hal::PrepareOptions& options) {
       static_cast<void>(choosePart(open_.part, facts, &dispatch));
     return;
   }
-  // An implementation on the CPU would be measured for longer than it computes.
-  if (!options.isTuned || facts.type == VK_PHYSICAL_DEVICE_TYPE_CPU) return;
+  if (!isTunable(options)) return;
+  if (isTuned) open_.tuner->adopt(facts, plan_);
   if (!open_.tuner->choose(facts, &plan_)) return;
   report_.tuning.state = hal::TuningReport::State::kRecalled;
   report_.tuning.changedNodes =
       static_cast<uint32_t>(std::ranges::count_if(plan_.dispatches, [](const Dispatch& dispatch) {
         return productShapeOf(dispatch) && dispatch.constant != 0;
       }));
+}
+
+bool VulkanPreparedModel::isTunable(const hal::PrepareOptions& options) const {
+  // An implementation on the CPU would be measured for longer than it computes.
+  return options.isTuned && open_.tuner != nullptr &&
+         open_.gpu->facts().type != VK_PHYSICAL_DEVICE_TYPE_CPU &&
+         std::ranges::any_of(plan_.dispatches, [](const Dispatch& dispatch) {
+           return productShapeOf(dispatch).has_value();
+         });
+}
+
+void VulkanPreparedModel::keepFiles(const hal::PrepareOptions& options, hal::Cache cache,
+                                    bool areTuned) {
+  if (!isTunable(options) || areTuned) return;
+  files_ = std::make_shared<TunedFiles>(std::move(cache));
+  rewriteWhenMeasured(*open_.tuner, files_);
 }
 
 Status VulkanPreparedModel::compile() {

@@ -20,6 +20,7 @@
 #include "drivers/vulkan/product_tuner.h"
 #include "drivers/vulkan/run_context.h"
 #include "drivers/vulkan/shared_constants.h"
+#include "drivers/vulkan/tuned_files.h"
 #include "graph/model.h"
 #include "hal/device.h"
 
@@ -50,13 +51,13 @@ class VulkanPreparedModel final : public GpuModel,
   static Result<std::shared_ptr<VulkanPreparedModel>> create(OpenGpu open,
                                                              const graph::Model& model,
                                                              const hal::PrepareOptions& options,
-                                                             const hal::Cache& cache);
+                                                             hal::Cache cache);
 
   // A model that create() wrote to cache files. Its shaders were checked before it was written, for
   // the same GPU, driver and build. Errors as RunContext::create(); kOutOfMemory if it needs more
-  // than `options` allow.
+  // than `options` allow. The files are written again when more is known of its products.
   static Result<std::shared_ptr<VulkanPreparedModel>> createSaved(
-      OpenGpu open, const hal::PrepareOptions& options, SavedModel saved);
+      OpenGpu open, const hal::PrepareOptions& options, SavedModel saved, hal::Cache cache);
 
   // One of the models for several shapes, which share constants. `general` is the main subgraph of
   // the model that they are made of: an argument may be too small for an output whose shape is open
@@ -80,6 +81,10 @@ class VulkanPreparedModel final : public GpuModel,
                                  const graph::Dimensions& wanted) const override;
 
   const Plan& plan() const { return plan_; }
+  // Whether its products are in parts that were found by measuring.
+  bool isTuned() const { return report_.tuning.state == hal::TuningReport::State::kRecalled; }
+  // Whether they are to be, and there are any.
+  bool isTunable(const hal::PrepareOptions& options) const;
   // Memory to run in, bound to these arguments: one that no execution has, or a new one. Given back
   // when the execution is done with it.
   Result<std::unique_ptr<RunContext>> takeContext(const DeviceArguments& arguments);
@@ -97,8 +102,12 @@ class VulkanPreparedModel final : public GpuModel,
   static Status checkLimit(const Plan& plan, const hal::PrepareOptions& options);
   Status shareConstants(std::shared_ptr<const void> owner, ConstantBytes bytes,
                         SharedConstants& constants);
-  // In which parts products are computed.
-  void chooseParts(const hal::PrepareOptions& options);
+  // In which parts products are computed. `isTuned` says that those of the plan were found by an
+  // earlier process.
+  void chooseParts(const hal::PrepareOptions& options, bool isTuned = false);
+  // Has the cache files written again when products are measured, unless their plan is in the parts
+  // that were found.
+  void keepFiles(const hal::PrepareOptions& options, hal::Cache cache, bool areTuned);
   // Compiles what is not compiled yet.
   Status compile();
   // Says how the start went, without cache files; `made` are bytes of constants that were made.
@@ -113,6 +122,7 @@ class VulkanPreparedModel final : public GpuModel,
   size_t compiled_ = 0;   // of them, without machine code of an earlier process
   std::shared_ptr<Buffer> constants_;
   std::shared_ptr<const SharedConstants::Uploaded> shared_;  // of one of several models
+  std::shared_ptr<TunedFiles> files_;  // that are to be written again; null: none
   std::mutex mutex_;
   std::vector<std::unique_ptr<RunContext>> idle_;
 };

@@ -128,6 +128,32 @@ bool ProductTuner::choose(const GpuFacts& facts, Plan* plan) {
   return known != 0 && unknown == 0;
 }
 
+void ProductTuner::adopt(const GpuFacts& facts, const Plan& plan) {
+  for (const Dispatch& dispatch : plan.dispatches) {
+    const auto shape = productShapeOf(dispatch);
+    if (!shape || dispatch.constant >= kParts.size()) continue;
+    const std::string productClass = productClassOf(dispatch, *shape);
+    if (!parts_.find(facts, productClass)) parts_.keep(facts, productClass, dispatch.constant);
+  }
+}
+
+void ProductTuner::whenMeasured(Then then) {
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(std::move(then));
+  // It may have been measured since the plan was made.
+  isNoted_ = true;
+}
+
+void ProductTuner::tellMeasured(const OpenGpu& open) {
+  std::vector<Then> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    if (isEnding_ || !noted_.empty()) return;
+    waiting = std::exchange(waiting_, {});
+  }
+  for (const Then& then : waiting) then(open, *this);
+}
+
 void ProductTuner::noteExecution(const OpenGpu& open) {
   if (!isNoted_.load(std::memory_order_relaxed)) return;
   lastExecution_.store(Clock::now(), std::memory_order_relaxed);
@@ -147,13 +173,17 @@ void ProductTuner::noteExecution(const OpenGpu& open) {
 
 void ProductTuner::run(const OpenGpu& open) {
   while (waitForProducts())
-    if (const std::optional<Product> product = next()) measure(open, *product, true);
+    if (const std::optional<Product> product = next())
+      measure(open, *product, true);
+    else
+      tellMeasured(open);
 }
 
 void ProductTuner::measureNow(const OpenGpu& open) {
   OpenGpu own = open;
   own.tuner = nullptr;
   while (const std::optional<Product> product = next()) measure(own, *product, false);
+  tellMeasured(own);
 }
 
 std::optional<ProductTuner::Product> ProductTuner::next() {
@@ -166,7 +196,7 @@ std::optional<ProductTuner::Product> ProductTuner::next() {
 
 bool ProductTuner::waitForProducts() {
   std::unique_lock lock(mutex_);
-  while (!isEnding_ && noted_.empty()) {
+  while (!isEnding_ && noted_.empty() && waiting_.empty()) {
     isNoted_ = false;
     changed_.wait(lock);
   }

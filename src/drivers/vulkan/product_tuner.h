@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -37,6 +38,15 @@ class ProductTuner {
   // one.
   bool choose(const GpuFacts& facts, Plan* plan);
 
+  // Takes the parts in which the products of a plan are, which an earlier process found by
+  // measuring, for those of their classes where nothing is known.
+  void adopt(const GpuFacts& facts, const Plan& plan);
+
+  // Calls `then` once all that is noted has been measured, on the thread that measures: with a
+  // GPU to compile on. Not at all if the tuner ends before.
+  using Then = std::function<void(const OpenGpu& open, ProductTuner& tuner)>;
+  void whenMeasured(Then then);
+
   // Called at the end of an execution. Where something is noted, the thread measures it.
   void noteExecution(const OpenGpu& open);
 
@@ -56,6 +66,8 @@ class ProductTuner {
   };
   void run(const OpenGpu& open);
   std::optional<Product> next();
+  // Calls what waits for the end of measuring, if that is now.
+  void tellMeasured(const OpenGpu& open);
   // Waits until there is something to measure. False when the thread is to end.
   bool waitForProducts();
   // Waits until no execution has ended for a moment. False as above.
@@ -72,6 +84,7 @@ class ProductTuner {
   base::Mutex mutex_;
   base::Condition changed_;
   std::set<std::string> seen_;  // classes that were noted
+  std::vector<Then> waiting_;
   std::deque<Product> noted_;
   std::thread thread_;
   int64_t process_ = 0;  // that has started it

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drivers/vulkan/product_tuner.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "base/crash_point.h"
 #include "cache/open_store.h"
 #include "cache/testing/store_test_util.h"
+#include "drivers/vulkan/compilation_cache/model_cache.h"
+#include "drivers/vulkan/dynamic_model.h"
 #include "drivers/vulkan/plan/products.h"
 #include "drivers/vulkan/prepared_model.h"
 #include "drivers/vulkan/sample_models.h"
@@ -167,6 +174,174 @@ TEST_F(ProductTunerTest, AShaderThatIsWrongInOtherPartsIsNotUsedInThem) {
   EXPECT_EQ(
       open_.answers->wrongShaders(),
       (std::vector<std::string>{"convolution.f32 in parts of 2", "convolution.f32 in parts of 8"}));
+}
+
+// Without a weight store.
+class TunedFilesTest : public ProductTunerTest {
+ protected:
+  TunedFilesTest() { ::setenv("XDG_STATE_HOME", (folder_.path() / "state").c_str(), 1); }
+  ~TunedFilesTest() override { ::unsetenv("XDG_STATE_HOME"); }
+  void SetUp() override {
+    ProductTunerTest::SetUp();
+    startAnew();
+  }
+
+  // As another process.
+  void startAnew() {
+    if (open_.gpu == nullptr) return;
+    open_.pipelines = *Pipelines::create(open_.gpu);
+    open_.tuner = ProductTuner::create();
+  }
+  std::filesystem::path modelFile() const { return folder_.path() / "model"; }
+  hal::Cache files() const {
+    hal::Cache cache;
+    for (const char* const name : {"model", "data"})
+      (cache.modelFiles.empty() ? cache.modelFiles : cache.dataFiles)
+          .emplace_back(
+              ::open((folder_.path() / name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    cache.token = {1};
+    return cache;
+  }
+  Result<std::shared_ptr<VulkanPreparedModel>> create() {
+    return VulkanPreparedModel::create(open_, model_, tuned_, files());
+  }
+  Result<std::shared_ptr<VulkanPreparedModel>> restore() {
+    HEARTH_ASSIGN(auto saved, loadModel(open_.gpu->facts(), files()));
+    return VulkanPreparedModel::createSaved(open_, tuned_, std::get<SavedModel>(std::move(saved)),
+                                            files());
+  }
+  static std::vector<uint8_t> image() { return std::vector<uint8_t>(5 * 5 * 3 * sizeof(float)); }
+
+  const graph::Model model_ = hal::cts::convolutionModel(5);
+};
+
+TEST_F(TunedFilesTest, PartsThatAreFoundReachTheFiles) {
+  const auto created = create();
+  ASSERT_TRUE(created) << created.error().toString();
+  EXPECT_EQ((*created)->startReport().tuning.state, State::kOff);
+  const std::vector<uint8_t> before = cache::readFile(modelFile());
+  open_.tuner->measureNow(open_);
+  EXPECT_NE(cache::readFile(modelFile()), before);
+  const uint32_t found = productOf(*prepare(model_, tuned_)).constant;
+  for (int i = 0; i < 2; ++i) {
+    startAnew();
+    const auto restored = restore();
+    ASSERT_TRUE(restored) << restored.error().toString();
+    const hal::StartReport report = (*restored)->startReport();
+    EXPECT_EQ(report.state, hal::StartReport::State::kWarm);
+    EXPECT_EQ(report.tuning.state, State::kRecalled);
+    EXPECT_EQ(productOf(**restored).constant, found);
+    const auto expected = computeModel(**created, model_, {image()});
+    const auto computed = computeModel(**restored, model_, {image()});
+    ASSERT_TRUE(expected && computed);
+    EXPECT_EQ(*computed, *expected);
+    // Nothing is left to be measured, or to be written.
+    const std::vector<uint8_t> written = cache::readFile(modelFile());
+    open_.tuner->measureNow(open_);
+    EXPECT_EQ(cache::readFile(modelFile()), written);
+  }
+}
+
+TEST_F(TunedFilesTest, PartsThatAreKnownAreSavedAtOnce) {
+  Plan plan = prepare(model_, {})->plan();
+  for (Dispatch& dispatch : plan.dispatches)
+    static_cast<void>(choosePart(1, open_.gpu->facts(), &dispatch));
+  open_.tuner->adopt(open_.gpu->facts(), plan);
+  ASSERT_TRUE(create());
+  startAnew();
+  const auto restored = restore();
+  ASSERT_TRUE(restored) << restored.error().toString();
+  EXPECT_EQ((*restored)->startReport().tuning.state, State::kRecalled);
+  EXPECT_EQ(productOf(**restored).constant, 1u);
+}
+
+TEST_F(TunedFilesTest, AModelOfUntunedFilesWritesThem) {
+  ASSERT_TRUE(create());
+  startAnew();
+  {
+    const auto restored = restore();
+    ASSERT_TRUE(restored) << restored.error().toString();
+    EXPECT_EQ((*restored)->startReport().tuning.state, State::kOff);
+    open_.tuner->measureNow(open_);
+  }
+  startAnew();
+  const auto again = restore();
+  ASSERT_TRUE(again) << again.error().toString();
+  EXPECT_EQ((*again)->startReport().tuning.state, State::kRecalled);
+}
+
+TEST_F(TunedFilesTest, PlansForSeveralShapesAreWrittenAsWell) {
+  hal::cts::ModelBuilder builder;
+  const std::vector<float> weights(20, 1.0f);
+  builder.operation(
+      graph::OperationType::kFullyConnected,
+      {builder.input(graph::OperandType::kTensorFloat32, {0, 4}),
+       builder.constant(graph::OperandType::kTensorFloat32, {5, 4}, weights),
+       builder.constant(graph::OperandType::kTensorFloat32, {5}, std::vector<float>(5, 0.0f)),
+       builder.scalar(int32_t{0})},
+      {builder.output(graph::OperandType::kTensorFloat32, {0, 5})});
+  const auto model = std::make_shared<const graph::Model>(builder.model());
+  hal::PrepareOptions options = tuned_;
+  options.expectedInputs = {{3, 4}};
+  const auto created = DynamicModel::create(open_, model, options, files());
+  ASSERT_TRUE(created) << created.error().toString();
+  EXPECT_EQ((*created)->startReport().tuning.state, State::kOff);
+  open_.tuner->measureNow(open_);
+  startAnew();
+  auto saved = loadModel(open_.gpu->facts(), files());
+  ASSERT_TRUE(saved) << saved.error().toString();
+  const auto restored =
+      DynamicModel::createSaved(open_, options, std::get<SavedFamily>(*std::move(saved)), files());
+  ASSERT_TRUE(restored) << restored.error().toString();
+  EXPECT_EQ((*restored)->startReport().tuning.state, State::kRecalled);
+}
+
+// What a process leaves that is killed while it writes the files again.
+TEST_F(TunedFilesTest, ACrashLeavesFilesOfOneStageOrNone) {
+  const auto created = create();
+  ASSERT_TRUE(created) << created.error().toString();
+  const std::vector<uint8_t> before = cache::readFile(modelFile());
+  static std::filesystem::path model;
+  static std::vector<std::vector<uint8_t>> left;
+  model = modelFile();
+  left.clear();
+  base::watchCrashPoints([](std::string_view name) {
+    if (name.starts_with("cache_files.")) left.push_back(cache::readFile(model));
+  });
+  open_.tuner->measureNow(open_);
+  base::watchCrashPoints(nullptr);
+  ASSERT_EQ(left.size(), 3u);
+  const std::vector<uint8_t> after = left[2];
+  EXPECT_NE(after, before);
+  for (const std::vector<uint8_t>& each : left) {
+    cache::writeFile(modelFile(), each);
+    startAnew();
+    const auto restored = restore();
+    ASSERT_TRUE(restored) << restored.error().toString();
+    EXPECT_EQ((*restored)->startReport().tuning.state,
+              each == after ? State::kRecalled : State::kOff);
+  }
+  const auto half = static_cast<long>(after.size() / 2);
+  cache::writeFile(modelFile(), std::vector(after.begin(), after.begin() + half));
+  EXPECT_FALSE(restore());
+  ASSERT_TRUE(create());
+  EXPECT_TRUE(restore());
+}
+
+TEST_F(TunedFilesTest, FilesOfAModelThatIsGoneAreLeftAlone) {
+  ASSERT_TRUE(create());
+  const std::vector<uint8_t> before = cache::readFile(modelFile());
+  open_.tuner->measureNow(open_);
+  EXPECT_EQ(cache::readFile(modelFile()), before);
+}
+
+TEST_F(TunedFilesTest, FilesThatAnotherHasDamagedStaySo) {
+  const auto created = create();
+  ASSERT_TRUE(created) << created.error().toString();
+  const std::vector<uint8_t> damaged(100, 1);
+  cache::writeFile(modelFile(), damaged);
+  open_.tuner->measureNow(open_);
+  EXPECT_EQ(cache::readFile(modelFile()), damaged);
 }
 
 TEST_F(ProductTunerTest, AnImplementationOnTheCpuIsNotMeasured) {

@@ -126,7 +126,7 @@ class VulkanDevice final : public hal::Device {
     HEARTH_ASSIGN(OpenGpu open, working());
     if (ops::hasUnknownInputs(*model))
       return DynamicModel::create(std::move(open), std::move(model), options, std::move(cache));
-    return VulkanPreparedModel::create(std::move(open), *model, options, cache);
+    return VulkanPreparedModel::create(std::move(open), *model, options, std::move(cache));
   }
 
   Result<std::shared_ptr<hal::PreparedModel>> prepareModelFromCache(
@@ -137,8 +137,8 @@ class VulkanDevice final : public hal::Device {
     if (auto* const family = std::get_if<SavedFamily>(&saved))
       return DynamicModel::createSaved(std::move(open), options, std::move(*family),
                                        std::move(cache));
-    return VulkanPreparedModel::createSaved(std::move(open), options,
-                                            std::get<SavedModel>(std::move(saved)));
+    return VulkanPreparedModel::createSaved(
+        std::move(open), options, std::get<SavedModel>(std::move(saved)), std::move(cache));
   }
 
   Result<std::unique_ptr<hal::Buffer>> allocate(

@@ -27,6 +27,7 @@ Result<CachedMember> readMember(base::ByteReader& reader, uint64_t dataBytes,
     member.shapes.push_back(reader.list<uint32_t>());
   HEARTH_ASSIGN(CachedPlan cached, parsePlan(reader.list<uint8_t>(), facts));
   member.plan = std::move(cached.plan);
+  member.isTuned = cached.isTuned;
   member.constants = reader.list<CachedPiece>();
   uint64_t left = member.plan.constantBytes;
   for (const CachedPiece& piece : member.constants) {
@@ -57,7 +58,7 @@ std::vector<uint8_t> encodeFamily(const CachedFamily& family) {
   for (const CachedMember& member : family.members) {
     writer.number(static_cast<uint64_t>(member.shapes.size()));
     for (const graph::Dimensions& shape : member.shapes) writer.list(shape);
-    writer.list(encodePlan(member.plan, {}));
+    writer.list(encodePlan(member.plan, {}, member.isTuned));
     writer.list(member.constants);
   }
   writePipelines(writer, family.pipelines);

@@ -32,6 +32,7 @@ struct CachedMember {
   std::vector<graph::Dimensions> shapes;
   Plan plan;
   std::vector<CachedPiece> constants;
+  bool isTuned = false;  // CachedPlan::isTuned
 };
 
 struct CachedFamily {

@@ -9,7 +9,7 @@ namespace hearth::vulkan {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'H', 'V', 'U', 'L', 'P', 'L', 'A', 'N'};
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 
 // The least number of bytes of each kind of element, which bounds the lengths of lists.
 constexpr size_t kLeastTensor = 21;
@@ -56,10 +56,11 @@ class PlanReader {
     HEARTH_TRY(readArguments(true));
     HEARTH_TRY(readArguments(false));
     HEARTH_TRY(readFault());
+    const bool isTuned = reader_.flag();
     pipelines_ = readPipelines(reader_);
     if (!reader_.isGood() || reader_.hasBytes())
       return fail(ErrorCode::kBadData, "A plan of the GPU driver has another length than it says.");
-    return CachedPlan{std::move(plan_), std::move(pipelines_)};
+    return CachedPlan{std::move(plan_), std::move(pipelines_), isTuned};
   }
 
  private:
@@ -201,7 +202,8 @@ std::vector<SavedPipeline> readPipelines(base::ByteReader& reader) {
   return pipelines;
 }
 
-std::vector<uint8_t> encodePlan(const Plan& plan, std::span<const SavedPipeline> pipelines) {
+std::vector<uint8_t> encodePlan(const Plan& plan, std::span<const SavedPipeline> pipelines,
+                                bool isTuned) {
   ByteWriter writer;
   for (const char letter : kMagic) writer.number(letter);
   writer.number(kVersion);
@@ -231,6 +233,7 @@ std::vector<uint8_t> encodePlan(const Plan& plan, std::span<const SavedPipeline>
   writeArguments(writer, plan, true);
   writeArguments(writer, plan, false);
   writer.number(plan.fault);
+  writer.number(static_cast<uint8_t>(isTuned));
   writePipelines(writer, pipelines);
   return std::move(writer.bytes);
 }

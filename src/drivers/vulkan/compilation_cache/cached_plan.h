@@ -20,13 +20,15 @@ namespace hearth::vulkan {
 struct CachedPlan {
   Plan plan;
   std::vector<SavedPipeline> pipelines;
+  bool isTuned = false;  // whether its products are in parts that were found by measuring
 };
 
 // The pipelines of a plan, or of several, among other bytes.
 void writePipelines(ByteWriter& writer, std::span<const SavedPipeline> pipelines);
 std::vector<SavedPipeline> readPipelines(base::ByteReader& reader);
 
-std::vector<uint8_t> encodePlan(const Plan& plan, std::span<const SavedPipeline> pipelines);
+std::vector<uint8_t> encodePlan(const Plan& plan, std::span<const SavedPipeline> pipelines,
+                                bool isTuned = false);
 
 // Error: kBadData for bytes that encodePlan() did not write, or of a plan that exceeds what the GPU
 // has. All tensors of the result lie in its memory, and its dispatches name tensors of it.

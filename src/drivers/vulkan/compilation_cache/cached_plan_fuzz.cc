@@ -55,8 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto parsed = parsePlan({data, size}, facts);
   if (!parsed) return 0;
   checkPlaces(parsed->plan);
-  const std::vector<uint8_t> written = encodePlan(parsed->plan, parsed->pipelines);
+  const std::vector<uint8_t> written = encodePlan(parsed->plan, parsed->pipelines, parsed->isTuned);
   const auto again = parsePlan(written, facts);
-  if (!again || encodePlan(again->plan, again->pipelines) != written) std::abort();
+  if (!again || encodePlan(again->plan, again->pipelines, again->isTuned) != written) std::abort();
   return 0;
 }

@@ -122,7 +122,7 @@ Result<SavedFamily> parseFamilyFiles(const GpuFacts& facts, cache::CacheBytes by
   for (CachedMember& member : cached.members) {
     if (!hasArgumentsOf(member.plan, model.main()))
       return fail(ErrorCode::kBadData, "A plan has other arguments than its model.");
-    FamilyMember made{std::move(member.shapes), std::move(member.plan), {}, data};
+    FamilyMember made{std::move(member.shapes), std::move(member.plan), {}, data, member.isTuned};
     for (const CachedPiece& piece : member.constants)
       made.constants.emplace_back(data->data() + piece.offset, piece.bytes);
     saved.members.push_back(std::move(made));
@@ -155,14 +155,15 @@ std::set<PipelineKey> pipelinesOf(const Plan& plan) {
   return keys;
 }
 
-Status saveModel(const Plan& plan, std::span<const std::span<const uint8_t>> constants,
-                 Pipelines& pipelines, const GpuFacts& facts, const hal::Cache& cache) {
+Status saveModel(const Plan& plan, bool isTuned,
+                 std::span<const std::span<const uint8_t>> constants, Pipelines& pipelines,
+                 const GpuFacts& facts, const hal::Cache& cache) {
   const base::TraceSpan span("start", "save the compilation");
   HEARTH_TRY(checkFiles(cache));
   HEARTH_ASSIGN(const cache::CacheOwner owner, ownerOf(facts, cache.token));
   std::vector<SavedPipeline> saved;
   for (const PipelineKey& key : pipelinesOf(plan)) saved.push_back(pipelines.save(key));
-  const std::vector<uint8_t> model = encodePlan(plan, saved);
+  const std::vector<uint8_t> model = encodePlan(plan, saved, isTuned);
   const std::span<const uint8_t> modelPieces[] = {model};
   return cache::saveKnownFiles(*cache::MappingManager::shared(), owner, cache.modelFiles[0].get(),
                                modelPieces, cache.dataFiles[0].get(), constants);
@@ -184,6 +185,7 @@ Status saveFamily(const graph::Model& model, std::span<const FamilyMember> membe
     CachedMember& made = family.members.emplace_back();
     made.shapes = member.shapes;
     made.plan = member.plan;
+    made.isTuned = member.isTuned;
     for (const std::span<const uint8_t> piece : member.constants)
       made.constants.push_back(data.place(piece));
     keys.merge(pipelinesOf(member.plan));
@@ -198,6 +200,46 @@ Status saveFamily(const graph::Model& model, std::span<const FamilyMember> membe
   // Constants that were lost read as zeros.
   if (!whole) static_cast<void>(::ftruncate(cache.modelFiles[0].get(), 0));
   return whole;
+}
+
+Status saveChosenParts(const std::function<bool(Plan*)>& choose, Pipelines& pipelines,
+                       const GpuFacts& facts, const hal::Cache& cache) {
+  HEARTH_TRY(checkFiles(cache));
+  HEARTH_ASSIGN(const cache::CacheOwner owner, ownerOf(facts, cache.token));
+  HEARTH_ASSIGN(const cache::CacheBytes bytes,
+                cache::readKnownFiles(*cache::MappingManager::shared(), owner,
+                                      cache.modelFiles[0].get(), cache.dataFiles[0].get()));
+  const std::span<const uint8_t> before(bytes.model.data(), bytes.content.modelBytes);
+  const auto compiled =
+      [&](const std::set<PipelineKey>& keys) -> Result<std::vector<SavedPipeline>> {
+    std::vector<SavedPipeline> saved;
+    for (const PipelineKey& key : keys) {
+      HEARTH_TRY(pipelines.find(key));
+      saved.push_back(pipelines.save(key));
+    }
+    return saved;
+  };
+  std::vector<uint8_t> after;
+  if (isFamily(before)) {
+    HEARTH_ASSIGN(CachedFamily family, parseFamily(before, bytes.content.dataBytes, facts));
+    std::set<PipelineKey> keys;
+    for (CachedMember& member : family.members) {
+      member.isTuned = choose(&member.plan);
+      keys.merge(pipelinesOf(member.plan));
+    }
+    HEARTH_ASSIGN(family.pipelines, compiled(keys));
+    after = encodeFamily(family);
+  } else {
+    HEARTH_ASSIGN(CachedPlan cached, parsePlan(before, facts));
+    const bool isTuned = choose(&cached.plan);
+    HEARTH_ASSIGN(const std::vector<SavedPipeline> saved, compiled(pipelinesOf(cached.plan)));
+    after = encodePlan(cached.plan, saved, isTuned);
+  }
+  if (std::ranges::equal(before, after)) return {};
+  const std::span<const uint8_t> model[] = {after};
+  const std::span<const uint8_t> data[] = {{bytes.data.data(), bytes.content.dataBytes}};
+  return cache::saveKnownFiles(*cache::MappingManager::shared(), owner, cache.modelFiles[0].get(),
+                               model, cache.dataFiles[0].get(), data);
 }
 
 Result<std::variant<SavedModel, SavedFamily>> loadModel(const GpuFacts& facts,

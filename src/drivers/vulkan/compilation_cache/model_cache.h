@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <span>
@@ -38,6 +39,7 @@ struct FamilyMember {
   Plan plan;
   std::vector<std::span<const uint8_t>> constants;  // ConstantBytes::pieces()
   std::shared_ptr<const void> owner;                // of what the constants refer to
+  bool isTuned = false;                             // CachedPlan::isTuned
 };
 
 // A model that saveFamily() wrote.
@@ -57,12 +59,19 @@ std::set<PipelineKey> pipelinesOf(const Plan& plan);
 // Writes a plan whose pipelines are compiled to the cache files, and registers them with the
 // mapping manager for this build, this GPU and its driver. `constants` are ConstantBytes::pieces().
 // Errors: kBadData for another number of files; kOpFailed; kIo.
-Status saveModel(const Plan& plan, std::span<const std::span<const uint8_t>> constants,
-                 Pipelines& pipelines, const GpuFacts& facts, const hal::Cache& cache);
+Status saveModel(const Plan& plan, bool isTuned,
+                 std::span<const std::span<const uint8_t>> constants, Pipelines& pipelines,
+                 const GpuFacts& facts, const hal::Cache& cache);
 
 // The same of a model with unknown dimensions, for the shapes of `members`.
 Status saveFamily(const graph::Model& model, std::span<const FamilyMember> members,
                   Pipelines& pipelines, const GpuFacts& facts, const hal::Cache& cache);
+
+// Writes the files again, with their plans as `choose` changes them: it chooses other constants of
+// shaders, which are compiled then, and says whether they are in parts that were found by
+// measuring. Errors as loadModel(), saveModel() and Pipelines::find().
+Status saveChosenParts(const std::function<bool(Plan*)>& choose, Pipelines& pipelines,
+                       const GpuFacts& facts, const hal::Cache& cache);
 
 // Loads a model from private copies of the files. Errors: kNotFound for files that the mapping
 // manager does not know for this build, GPU and token, which are not interpreted then; those of

@@ -64,7 +64,7 @@ class VulkanModelCacheTest : public testing::Test {
                                                            uint8_t token = 1) {
     HEARTH_ASSIGN(auto saved, loadModel(gpu_->facts(), files(token)));
     return VulkanPreparedModel::createSaved(fresh(), options,
-                                            std::get<SavedModel>(std::move(saved)));
+                                            std::get<SavedModel>(std::move(saved)), files(token));
   }
   static std::vector<float> outputOf(VulkanPreparedModel& prepared) {
     std::vector<float> input(kSide * kSide * 3), output(kSide * kSide * 4);
@@ -207,10 +207,11 @@ TEST_F(VulkanModelCacheTest, APlanIsReadAsItWasWritten) {
   const auto saved = save();
   ASSERT_TRUE(saved);
   const std::vector<SavedPipeline> pipelines = {{{"convolution.f32", 0}, {1, 2, 3}}};
-  const std::vector<uint8_t> bytes = encodePlan((*saved)->plan(), pipelines);
+  const std::vector<uint8_t> bytes = encodePlan((*saved)->plan(), pipelines, true);
   const auto parsed = parsePlan(bytes, gpu_->facts());
   ASSERT_TRUE(parsed) << parsed.error().toString();
-  EXPECT_EQ(encodePlan(parsed->plan, parsed->pipelines), bytes);
+  EXPECT_TRUE(parsed->isTuned);
+  EXPECT_EQ(encodePlan(parsed->plan, parsed->pipelines, true), bytes);
   for (size_t size = 0; size < bytes.size(); ++size)
     EXPECT_FALSE(parsePlan(std::span(bytes).first(size), gpu_->facts())) << size;
 }
