@@ -205,6 +205,7 @@ Result<DeviceDescription> readDevice(schema::Device::Reader from) {
     device.cacheFiles = hal::CacheFileCounts{from.getModelFiles(), from.getDataFiles()};
   device.process = from.getProcess();
   device.isShared = from.getIsShared();
+  device.libraryDevices = from.getLibraryDevices();
   return device;
 }
 

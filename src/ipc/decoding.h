@@ -77,8 +77,9 @@ struct DeviceDescription {
   std::vector<std::string> extensions;
   std::vector<hal::ExtensionOperandType> extensionTypes;
   Result<hal::CacheFileCounts> cacheFiles;
-  int process = 0;        // of its host, which a client need not believe
-  bool isShared = false;  // whether the host has other clients, too
+  int process = 0;              // of its host, which a client need not believe
+  bool isShared = false;        // whether the host has other clients, too
+  uint32_t libraryDevices = 1;  // how many devices the driver's library has, as far as is known
 };
 // kUnsupported for a host of another version.
 Result<DeviceDescription> readDevice(schema::Device::Reader from);

@@ -39,6 +39,17 @@ timeval timevalOf(std::chrono::milliseconds time) {
   return {.tv_sec = time.count() / 1000, .tv_usec = time.count() % 1000 * 1000};
 }
 
+std::chrono::milliseconds restUntil(Clock::time_point when) {
+  return std::max(std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now()),
+                  std::chrono::milliseconds(0));
+}
+
+// The shorter one of two times to wait, of which the first may be without an end (negative).
+std::chrono::milliseconds earlier(std::chrono::milliseconds patience,
+                                  std::chrono::milliseconds other) {
+  return patience < patience.zero() ? other : std::min(patience, other);
+}
+
 // What to wait for at a client's socket. Its end is reported in any case.
 pollfd eventsOf(const ServedClient& client) {
   return {client.socket(), static_cast<short>(client.isRead() ? 0 : POLLIN), 0};
@@ -82,9 +93,9 @@ ClientPresence::~ClientPresence() {
 
 Host::Host(std::shared_ptr<hal::Device> device, HostOptions options)
     : device_(std::move(device)),
-      options_(options),
+      options_(std::move(options)),
       turns_(std::max(1u, std::thread::hardware_concurrency())),
-      models_(options.isShared ? std::make_shared<SharedModels>(options.keptModels) : nullptr) {}
+      models_(options_.isShared ? std::make_shared<SharedModels>(options_.keptModels) : nullptr) {}
 
 Host::~Host() {
   while (!end(std::chrono::seconds(1))) {
@@ -140,16 +151,26 @@ std::string Host::refusal(uid_t user) const {
   return "";
 }
 
-void Host::acceptOne(int listening) {
+bool Host::acceptOne(int listening) {
   base::Descriptor socket(::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
   if (!socket.valid()) {
     // Descriptors may have run out; the next pass tries again.
     if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(kReapInterval);
-    return;
+    return false;
   }
   const std::string sentence = refusal(credentialsOf(socket.get()).uid);
-  if (!sentence.empty()) return turnAway(socket.get(), sentence);
-  if (add(std::move(socket)) == nullptr) base::logError("There is no thread for a client.");
+  if (!sentence.empty())
+    turnAway(socket.get(), sentence);
+  else if (add(std::move(socket)) == nullptr)
+    base::logError("There is no thread for a client.");
+  return true;
+}
+
+void Host::acceptLast(int listening) {
+  // From here on whoever connects is refused by the kernel. Those who are in the queue stay there.
+  static_cast<void>(::shutdown(listening, SHUT_RDWR));
+  bool isMore = true;
+  while (isMore) base::logged("Accepting a client", [&] { isMore = acceptOne(listening); });
 }
 
 void Host::reap() {
@@ -159,18 +180,23 @@ void Host::reap() {
 
 Status Host::serveAll(int listening, int stop, const Heartbeat& heartbeat) {
   auto nextBeat = Clock::now();
+  auto idleSince = Clock::now();
+  bool isClosed = false;  // nobody can connect any more
   while (true) {
     std::chrono::milliseconds patience{-1};
+    if (isClosed && clients_.empty()) return {};
+    if (options_.idleExit > options_.idleExit.zero() && clients_.empty())
+      patience = restUntil(idleSince + options_.idleExit);
     if (heartbeat.beat != nullptr) {
       if (Clock::now() >= nextBeat) {
         heartbeat.beat();
         nextBeat = Clock::now() + heartbeat.interval;
       }
-      patience = std::max(std::chrono::ceil<std::chrono::milliseconds>(nextBeat - Clock::now()),
-                          std::chrono::milliseconds(0));
+      patience = earlier(patience, restUntil(nextBeat));
     }
-    std::vector<pollfd> events = {
-        {stop, POLLIN, 0}, {listening, POLLIN, 0}, {state_->isUnread.get(), POLLIN, 0}};
+    std::vector<pollfd> events = {{stop, POLLIN, 0},
+                                  {isClosed ? -1 : listening, POLLIN, 0},
+                                  {state_->isUnread.get(), POLLIN, 0}};
     const size_t others = events.size();
     std::vector<std::shared_ptr<ServedClient>> watched;
     for (const std::shared_ptr<ServedClient>& client : clients_) {
@@ -180,8 +206,7 @@ Status Host::serveAll(int listening, int stop, const Heartbeat& heartbeat) {
       watched.push_back(client);
     }
     const bool mustReap = watched.size() != clients_.size();
-    if (mustReap && (patience < patience.zero() || patience > kReapInterval))
-      patience = kReapInterval;
+    if (mustReap) patience = earlier(patience, kReapInterval);
     if (::poll(events.data(), events.size(), static_cast<int>(patience.count())) < 0) {
       if (errno == EINTR) continue;
       return std::unexpected(base::errnoError(errno, "Waiting for clients"));
@@ -196,11 +221,17 @@ Status Host::serveAll(int listening, int stop, const Heartbeat& heartbeat) {
       else if (seen != 0)
         readOn(*watched[i]);
     }
+    if (!clients_.empty()) idleSince = Clock::now();
     reap();
     if ((events[1].revents & POLLIN) != 0)
       base::logged("Accepting a client", [&] { acceptOne(listening); });
     else if (events[1].revents != 0)
       return fail(ErrorCode::kIo, "The socket of a host is no longer open.");
+    if (options_.idleExit > options_.idleExit.zero() && clients_.empty() && !isClosed &&
+        Clock::now() >= idleSince + options_.idleExit) {
+      isClosed = true;
+      acceptLast(listening);
+    }
   }
 }
 

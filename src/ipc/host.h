@@ -11,6 +11,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "base/descriptor.h"
 #include "base/result.h"
@@ -44,6 +45,12 @@ struct HostOptions {
   // Of one client at a time: what is copied for it, the constants of its models, and what drivers
   // allocate to compute them.
   uint64_t bytes = uint64_t{1} << 30;
+  // How long serveAll() goes on without any client; 0: for ever.
+  std::chrono::milliseconds idleExit{0};
+  // How many devices the driver's library has, as clients are told.
+  uint32_t libraryDevices = 1;
+  // Of a host without a device: what clients get as the reason.
+  std::string whyUnavailable;
 };
 
 // What a host and its clients' threads tell each other.
@@ -83,6 +90,7 @@ struct Heartbeat {
 // Serves a device to clients in other processes, or in this one. Thread-safe as far as stated.
 class Host {
  public:
+  // A host whose `device` is null refuses each client with the reason that the options have.
   Host(std::shared_ptr<hal::Device> device, HostOptions options);
   // Ends all connections and waits for what their threads compute.
   ~Host();
@@ -92,8 +100,10 @@ class Host {
   // Serves one client over a connected socket until it is gone. What it had is then freed.
   void serve(base::Descriptor socket);
 
-  // Serves all who connect to a listening socket until `stop` can be read, with heartbeats from
-  // the first moment on. Returns an error when the socket cannot be waited for.
+  // Serves all who connect to a listening socket until `stop` can be read, or for as long as the
+  // options allow without a client, with heartbeats from the first moment on. In the latter case
+  // the socket is shut down, and nobody has connected to it who is not served. Returns an error
+  // when the socket cannot be waited for.
   Status serveAll(int listening, int stop, const Heartbeat& heartbeat = {});
 
   // Ends all connections, and waits until their threads have ended and no client has anything of
@@ -103,7 +113,10 @@ class Host {
  private:
   // Starts to serve a client; null when there is no thread for it.
   std::shared_ptr<ServedClient> add(base::Descriptor socket);
-  void acceptOne(int listening);
+  // Whether there was one.
+  bool acceptOne(int listening);
+  // Accepts who has connected already, and lets nobody else connect.
+  void acceptLast(int listening);
   // Lets a message be read that has come for a client without threads.
   static void readOn(ServedClient& client);
   // A sentence why one more client of a user is too many; empty when it is not.

@@ -8,9 +8,12 @@ namespace hearth::ipc {
 namespace {
 
 TEST(HostListTest, NamesPlaces) {
-  const auto places = parseHostList("hearth-cpu=spawn,a=/run/a.sock,b=spawn:/opt/host");
+  const auto places =
+      parseHostList("hearth-cpu=spawn,a=/run/a.sock,b=spawn:/opt/host,c=shared,d=process");
   ASSERT_TRUE(places) << places.error().toString();
-  ASSERT_EQ(places->size(), 3u);
+  ASSERT_EQ(places->size(), 5u);
+  EXPECT_EQ(places->at("c").kind, HostPlace::Kind::kShared);
+  EXPECT_EQ(places->at("d").kind, HostPlace::Kind::kProcess);
   EXPECT_EQ(places->at("hearth-cpu").kind, HostPlace::Kind::kSpawn);
   EXPECT_EQ(places->at("hearth-cpu").path, "");
   EXPECT_EQ(places->at("a").kind, HostPlace::Kind::kSocket);
@@ -47,6 +50,11 @@ TEST(HostListTest, ManifestsHavePlaces) {
   const auto other = kindOf(R"({"name": "a", "host": "/opt/a", "api_version": 3})");
   ASSERT_TRUE(other);
   EXPECT_EQ(other->path, "/opt/a");
+  const auto shared = kindOf(
+      R"({"name": "a", "library": "l.so", "host": "/opt/a", "shared": true, "api_version": 3})");
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(shared->kind, HostPlace::Kind::kShared);
+  EXPECT_EQ(shared->path, "/opt/a");
   const auto joined = kindOf(R"({"name": "a", "socket": "/run/a", "api_version": 3})");
   ASSERT_TRUE(joined);
   EXPECT_EQ(joined->kind, HostPlace::Kind::kSocket);
@@ -56,6 +64,9 @@ TEST(HostListTest, ManifestsHavePlaces) {
         R"({"name": "a", "library": "l.so", "socket": "/run/a", "api_version": 3})",
         R"({"name": "a", "host": "hearth", "socket": "/run/a", "api_version": 3})",
         R"({"name": "a", "host": 7, "api_version": 3})",
+        R"({"name": "a", "library": "l.so", "shared": true, "api_version": 3})",
+        R"({"name": "a", "socket": "/run/a", "shared": true, "api_version": 3})",
+        R"({"name": "a", "host": "/opt/a", "shared": 1, "api_version": 3})",
         R"({"name": "a", "socket": "", "api_version": 3})"})
     EXPECT_FALSE(hal::parseDriverManifest(text)) << text;
 }

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -25,17 +26,36 @@ namespace {
 
 constexpr int kDetachMilliseconds = 10'000;
 constexpr int kConnectSeconds = 10;
+// After which a host that a user's programs share ends when nobody uses it.
+constexpr int kIdleSeconds = 60;
 // Above the numbers that a host is given.
 constexpr int kLeastDescriptor = 10;
 
+// Whether a variable says something to hosts: not to programs, and not of a service manager that
+// has started this process.
+bool isForHosts(base::Env id) {
+  using enum base::Env;
+  return !std::ranges::contains(std::array{kDriverHosts, kListenFds, kListenPid, kNotifySocket,
+                                           kWatchdogMicroseconds, kWatchdogPid, kRuntimeDir},
+                                id);
+}
+
+// Whether a host that a user's programs share is the same for each value of a variable: it finds no
+// drivers itself, reports no starts, and has no temporary files.
+bool isIndifferent(base::Env id) {
+  return id == base::Env::kDriverPath || id == base::Env::kReport || id == base::Env::kTemporary;
+}
+
 // Hearth's variables with the values that count here, and HOME and the like.
-std::vector<std::string> variablesOf(const HostProgram& program) {
+std::vector<std::string> variablesOf(const HostProgram& program, bool isShared) {
   std::vector<std::string> variables = program.variables;
   for (const base::EnvVariable& variable : base::environmentVariables()) {
-    if (variable.id == base::Env::kDriverHosts) continue;
-    const std::string value = base::envString(variable.id);
+    if (!isForHosts(variable.id) || (isShared && isIndifferent(variable.id))) continue;
+    std::string value = base::envString(variable.id);
     // Two processes would write over each other's trace.
     if (variable.id == base::Env::kTrace && !value.contains("%p")) continue;
+    const bool isPath = variable.id == base::Env::kStore || variable.id == base::Env::kTrace;
+    if (isShared && isPath && !value.empty()) value = std::filesystem::absolute(value).string();
     if (value != variable.standard)
       variables.push_back(base::formatText("{}={}", variable.name, value));
   }
@@ -48,6 +68,12 @@ std::vector<char*> pointersTo(std::vector<std::string>& texts) {
   pointers.push_back(nullptr);
   return pointers;
 }
+
+// Where the standard error of a host goes.
+struct ErrorOutput {
+  bool isInherited = false;
+  int descriptor = -1;  // else to this one; -1: nowhere
+};
 
 // What posix_spawn() is to do between fork and exec.
 class SpawnActions {
@@ -64,7 +90,7 @@ class SpawnActions {
   SpawnActions& operator=(const SpawnActions&) = delete;
 
   // An error number, or 0.
-  int prepare(int socket) {
+  int prepare(int socket, ErrorOutput errors) {
     sigset_t none;
     sigset_t all;
     sigemptyset(&none);
@@ -78,8 +104,13 @@ class SpawnActions {
     int error = posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
     if (error == 0)
       error = posix_spawn_file_actions_addopen(&actions_, 1, "/dev/null", O_WRONLY, 0);
-    if (error == 0 && ::fcntl(2, F_GETFD) < 0)
+    if (error == 0 && errors.descriptor >= 0)
+      error = posix_spawn_file_actions_adddup2(&actions_, errors.descriptor, 2);
+    else if (error == 0 && (!errors.isInherited || ::fcntl(2, F_GETFD) < 0))
       error = posix_spawn_file_actions_addopen(&actions_, 2, "/dev/null", O_WRONLY, 0);
+    // One that outlives its starter must not keep the file system in use that it was started in.
+    if (error == 0 && !errors.isInherited)
+      error = posix_spawn_file_actions_addchdir_np(&actions_, "/");
     if (error == 0) error = posix_spawn_file_actions_adddup2(&actions_, socket, kHostDescriptor);
     if (error == 0)
       error = posix_spawn_file_actions_addclosefrom_np(&actions_, kHostDescriptor + 1);
@@ -105,14 +136,28 @@ void waitForEnd(const base::Descriptor& handle, int milliseconds) {
   }
 }
 
-// Waits until the process has handed on to the one that stays, so that nobody else's wait() finds
-// it.
-void waitForDetaching(pid_t process) {
-  const base::Descriptor handle = handleOf(process);
-  if (handle.valid()) waitForEnd(handle, kDetachMilliseconds);
-  // A host that stays the caller's child is left alone.
-  while (::waitpid(process, nullptr, handle.valid() ? WNOHANG : 0) < 0 && errno == EINTR) {
-  }
+// Another descriptor of the same file, above those that a host is given.
+base::Descriptor highDescriptor(const base::Descriptor& from) {
+  return base::Descriptor(::fcntl(from.get(), F_DUPFD_CLOEXEC, kLeastDescriptor));
+}
+
+// Starts a program as a host, with `given` under the number of its socket.
+Result<pid_t> start(const HostProgram& program, const std::vector<std::string>& serving,
+                    const base::Descriptor& given, ErrorOutput errors, bool isShared) {
+  std::vector<std::string> arguments = {program.program, "serve"};
+  arguments.insert(arguments.end(), serving.begin(), serving.end());
+  arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
+  std::vector<std::string> variables = variablesOf(program, isShared);
+  SpawnActions actions;
+  pid_t process = 0;
+  int error = actions.prepare(given.get(), errors);
+  if (error == 0)
+    error =
+        ::posix_spawn(&process, program.program.c_str(), actions.actions(), actions.attributes(),
+                      pointersTo(arguments).data(), pointersTo(variables).data());
+  if (error == 0) return process;
+  return std::unexpected(
+      base::errnoError(error, base::formatText("Starting the host {}", program.program)));
 }
 
 // The folder of the file that this code was loaded from; empty when it cannot be told.
@@ -135,25 +180,37 @@ Result<HostConnection> spawnHost(const HostProgram& program) {
     return std::unexpected(base::errnoError(errno, "Making a pair of sockets"));
   base::Descriptor own(ends[0]);
   const base::Descriptor low(ends[1]);
-  const base::Descriptor given(::fcntl(low.get(), F_DUPFD_CLOEXEC, kLeastDescriptor));
+  const base::Descriptor given = highDescriptor(low);
   if (!given.valid()) return std::unexpected(base::errnoError(errno, "Duplicating a socket"));
-  std::vector<std::string> arguments = {program.program, "serve", "--fd",
-                                        std::to_string(kHostDescriptor), "--detach"};
-  arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
-  std::vector<std::string> variables = variablesOf(program);
-  SpawnActions actions;
-  pid_t process = 0;
-  int error = actions.prepare(given.get());
-  if (error == 0)
-    error =
-        ::posix_spawn(&process, program.program.c_str(), actions.actions(), actions.attributes(),
-                      pointersTo(arguments).data(), pointersTo(variables).data());
-  if (error != 0)
-    return std::unexpected(
-        base::errnoError(error, base::formatText("Starting the host {}", program.program)));
+  HEARTH_ASSIGN(const pid_t process,
+                start(program, {"--fd", std::to_string(kHostDescriptor), "--detach"}, given,
+                      {.isInherited = true}, false));
   waitForDetaching(process);
   // The one that stays is in the group of the one that was started.
   return HostConnection(std::move(own), process);
+}
+
+Result<pid_t> startHost(const HostProgram& program, const base::Descriptor& listening,
+                        const base::Descriptor& errors) {
+  const base::Descriptor given = highDescriptor(listening);
+  if (!given.valid()) return std::unexpected(base::errnoError(errno, "Duplicating a socket"));
+  const base::Descriptor output = errors.valid() ? highDescriptor(errors) : base::Descriptor();
+  return start(program,
+               {"--fd", std::to_string(kHostDescriptor), "--detach", "--idle-exit",
+                std::to_string(kIdleSeconds)},
+               given, {.descriptor = output.get()}, true);
+}
+
+void waitForDetaching(pid_t process) {
+  const base::Descriptor handle = handleOf(process);
+  if (handle.valid()) waitForEnd(handle, kDetachMilliseconds);
+  // A host that stays the caller's child is left alone.
+  while (::waitpid(process, nullptr, handle.valid() ? WNOHANG : 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::vector<std::string> sharedVariables(const HostProgram& program) {
+  return variablesOf(program, true);
 }
 
 base::Descriptor processOfGroup(pid_t process, pid_t group) {

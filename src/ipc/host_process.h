@@ -22,11 +22,26 @@ struct HostProgram {
   std::vector<std::string> arguments;
   // Variables besides those of Hearth (base/env.h), as NAME=VALUE. A host gets no others.
   std::vector<std::string> variables;
+  // Files that make it another host when they change, besides the program.
+  std::vector<std::string> identity = {};
 };
 
 // Starts a host and returns the connection to it. Of the caller's descriptors it gets only standard
 // error. Errors: kNotFound, kIo.
 Result<HostConnection> spawnHost(const HostProgram& program);
+
+// Starts a host that serves all who connect to `listening`, a socket at which it finds them, and
+// whose standard error is `errors`, or nothing where that is not valid. Returns the process that is
+// to be waited for with waitForDetaching(). Errors as spawnHost().
+Result<pid_t> startHost(const HostProgram& program, const base::Descriptor& listening,
+                        const base::Descriptor& errors);
+
+// Waits until a host that was started has handed on to the process that stays, so that nobody
+// else's wait() finds it.
+void waitForDetaching(pid_t process);
+
+// The variables that startHost() gives to a host.
+std::vector<std::string> sharedVariables(const HostProgram& program);
 
 // A handle (pidfd) of a process, if it is of this group; else, or where the kernel has none, a
 // descriptor that is not valid.

@@ -84,6 +84,7 @@ HostedDevice::State HostedDevice::state() const {
   base::logged("Asking a driver's host", [&] {
     const std::shared_ptr<Session> session = link_->sessionIfThere();
     if (session == nullptr || !session->isHostThere()) return;
+    state.isShared = session->device().isShared;
     state.process = session->device().process;
     Outgoing outgoing;
     outgoing.request.setState();

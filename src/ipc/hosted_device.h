@@ -40,6 +40,9 @@ class HostedDevice final : public hal::Device, public hal::CacheExplainer {
   // Starts no host. The numbers of one that does not answer within a second are 0.
   State state() const;
 
+  // How many devices the driver's library has, as far as its host knows.
+  uint32_t libraryDevices() const { return link_->device().libraryDevices; }
+
   std::string name() const override { return link_->device().name; }
   std::string version() const override { return link_->device().version; }
   hal::DeviceType type() const override { return link_->device().type; }

@@ -19,7 +19,8 @@ ServedClient::ServedClient(std::shared_ptr<hal::Device> device, HostOptions opti
       user_(user),
       state_(std::move(state)),
       threads_(options.threads, state_->isUnread.get()),
-      requests_(std::move(device), options, user, state_.get(), &threads_, std::move(common)) {}
+      requests_(std::move(device), std::move(options), user, state_.get(), &threads_,
+                std::move(common)) {}
 
 bool ServedClient::start() {
   return threads_.startReader([self = shared_from_this()] { self->run(); });
@@ -55,7 +56,10 @@ void ServedClient::run() noexcept {
     }
     threads_.waitsAgain();
     if (status) continue;
-    if (status.error().code() != ErrorCode::kDeadObject && !hasEnded())
+    // A client that is gone, or that has heard why there is no device, is nothing to warn of.
+    const bool isExpected = status.error().code() == ErrorCode::kDeadObject ||
+                            status.error().code() == ErrorCode::kUnavailableDevice;
+    if (!isExpected && !hasEnded())
       base::logWarn("The connection of process {} of user {} is ended. {}", process_, user_,
                     status.error().toString());
     end();

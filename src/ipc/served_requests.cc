@@ -100,14 +100,14 @@ struct ServedRequests::Call {
 ServedRequests::ServedRequests(std::shared_ptr<hal::Device> device, HostOptions options, uid_t user,
                                HostState* state, ClientThreads* threads, CommonOfClients common)
     : device_(std::move(device)),
-      options_(options),
+      options_(std::move(options)),
       user_(user),
       state_(*state),
       threads_(*threads),
-      memories_(options.memories, options.bytes),
+      memories_(options_.memories, options_.bytes),
       takesTurns_(common.turns != nullptr),
       sharedModels_(std::move(common.models)),
-      objects_({options.objects, options.mailboxes}) {
+      objects_({options_.objects, options_.mailboxes}) {
   if (takesTurns_) turns_ = common.turns->addClient(user);
 }
 
@@ -217,8 +217,13 @@ Status ServedRequests::greet(Call& call) {
                 "client {} and {}.",
                 schema::VERSION, hal::kApiVersion, hello.getVersion(), hello.getApiVersion());
   }
+  if (device_ == nullptr) {
+    call.isViolation = true;
+    return fail(ErrorCode::kUnavailableDevice, "{}", options_.whyUnavailable);
+  }
   writeDevice(*device_, call.reply.initDevice());
   call.reply.getDevice().setIsShared(options_.isShared);
+  call.reply.getDevice().setLibraryDevices(options_.libraryDevices);
   if (hello.getPulse() >= 0) {
     HEARTH_ASSIGN(base::Descriptor socket,
                   duplicateDescriptor(static_cast<uint32_t>(hello.getPulse()), call.descriptors));

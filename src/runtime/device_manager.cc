@@ -65,7 +65,7 @@ HostPlaces hostPlaces() {
 // cannot be reached. Takes what it uses out of `places`.
 std::shared_ptr<hal::Device> placed(std::shared_ptr<hal::Device> device, HostPlaces* places) {
   const auto place = places->extract(device->name());
-  if (place.empty()) return device;
+  if (place.empty() || place.mapped().kind == ipc::HostPlace::Kind::kProcess) return device;
   auto hosted = ipc::deviceAt(place.mapped(), device->name());
   if (hosted) return *std::move(hosted);
   base::logWarn("The device {} is left out, since its host cannot be reached. {}", device->name(),
@@ -73,37 +73,71 @@ std::shared_ptr<hal::Device> placed(std::shared_ptr<hal::Device> device, HostPla
   return nullptr;
 }
 
+// Makes the devices of manifests, where manifests and HEARTH_DRIVER_HOSTS say.
+class InstalledDevices {
+ public:
+  // Takes the places that it uses out of `unused`.
+  InstalledDevices(const HostPlaces& listed, HostPlaces* unused)
+      : listed_(listed), unused_(*unused) {}
+
+  Result<std::shared_ptr<hal::Device>> make(const hal::DriverManifest& manifest) {
+    if (manifest.isMeasured) measured_.push_back(manifest.name);
+    const bool isNamed = !unused_.extract(manifest.name).empty();
+    const std::optional<ipc::HostPlace> place = placeOf(manifest);
+    if (!place || place->kind == ipc::HostPlace::Kind::kProcess) return hal::loadDriver(manifest);
+    const std::string& first = manifest.number > 1 ? manifest.firstName : manifest.name;
+    // Behind a socket there is one device.
+    const bool isKnown =
+        place->kind != ipc::HostPlace::Kind::kSocket && manifest.number <= counts_[first];
+    if (manifest.number > 1 && !isNamed && !isKnown)
+      return fail(ErrorCode::kUnavailableDevice,
+                  "The host of the device {} does not tell of a device {}.", first, manifest.name);
+    HEARTH_ASSIGN(const std::shared_ptr<ipc::HostedDevice> hosted, ipc::deviceAt(*place, manifest));
+    counts_[first] = std::max(counts_[first], hosted->libraryDevices());
+    return hosted;
+  }
+
+  // Those whose drivers want them measured.
+  std::vector<std::string> takeMeasured() { return std::move(measured_); }
+
+ private:
+  // A further device of a library is where the first one is, unless it is named itself.
+  std::optional<ipc::HostPlace> placeOf(const hal::DriverManifest& manifest) const {
+    for (const std::string& name : {manifest.name, manifest.firstName})
+      if (const auto own = listed_.find(name); own != listed_.end()) return own->second;
+    return ipc::placeOf(manifest);
+  }
+
+  const HostPlaces& listed_;
+  HostPlaces& unused_;
+  std::vector<std::string> measured_;
+  // How many devices libraries have that are in hosts, by the names of their first devices.
+  std::map<std::string, uint32_t> counts_;
+};
+
 // The built-in CPU device first, installed drivers after it, the reference always last.
 DeviceManager findDevices() {
   const HostPlaces listed = hostPlaces();
   HostPlaces places = listed;  // without those that are used
   const std::shared_ptr<hal::Device> cpu = cpu::createCpuDevice();
   const std::shared_ptr<hal::Device> reference = drivers::reference::createDevice();
-  std::vector<std::string> measured;
-  const auto make =
-      [&](const hal::DriverManifest& manifest) -> Result<std::shared_ptr<hal::Device>> {
-    if (manifest.isMeasured) measured.push_back(manifest.name);
-    if (auto own = places.extract(manifest.name); !own.empty())
-      return ipc::deviceAt(own.mapped(), manifest);
-    const std::optional<ipc::HostPlace> place = ipc::placeOf(manifest);
-    // Whether there is a further device, the library would have to tell, which is not to be here.
-    if (manifest.number > 1 && (place || listed.contains(manifest.firstName)))
-      return fail(ErrorCode::kUnavailableDevice, "The device {} needs a host of its own.",
-                  manifest.name);
-    if (!place) return hal::loadDriver(manifest);
-    return ipc::deviceAt(*place, manifest);
-  };
+  InstalledDevices installed(listed, &places);
   std::vector<std::shared_ptr<hal::Device>> devices = {placed(cpu, &places)};
   // What an optional driver lacks here may be where its host is.
   std::vector<std::string> placedNames;
-  for (const auto& [name, place] : places) placedNames.push_back(name);
-  hal::DiscoveredDrivers drivers =
-      hal::discoverDrivers({cpu->name(), reference->name()}, make, placedNames);
+  for (const auto& [name, place] : places)
+    if (place.kind != ipc::HostPlace::Kind::kProcess) placedNames.push_back(name);
+  hal::DiscoveredDrivers drivers = hal::discoverDrivers(
+      {cpu->name(), reference->name()},
+      [&](const hal::DriverManifest& manifest) { return installed.make(manifest); }, placedNames);
   for (auto& device : drivers.devices) devices.push_back(std::move(device));
   devices.push_back(placed(reference, &places));
   std::erase(devices, nullptr);
+  std::vector<std::string> measured = installed.takeMeasured();
+  // A driver that is to stay in the process may also be missing.
   for (const auto& [name, place] : places)
-    base::logWarn("HEARTH_DRIVER_HOSTS names the device {}, which is not there.", name);
+    if (place.kind != ipc::HostPlace::Kind::kProcess)
+      base::logWarn("HEARTH_DRIVER_HOSTS names the device {}, which is not there.", name);
   devices = DeviceManager::registrable(std::move(devices));
   // hearth-cpu is measured only to be compared.
   const bool isAnyMeasured = std::ranges::any_of(

@@ -62,7 +62,7 @@ std::vector<LeftOutDriver> leftOutDrivers(const std::vector<Device>& list) {
         std::ranges::contains(list, manifest->name, &Device::name))
       continue;
     std::optional<std::string> reason = hal::whatIsMissing(*manifest);
-    if (!reason && manifest->host.empty())
+    if (!reason && (manifest->host.empty() || manifest->isShared))
       if (const auto device = hal::loadDriver(*manifest); !device)
         reason = device.error().message();
     if (reason) found.push_back({*std::move(manifest), *std::move(reason)});

@@ -78,7 +78,7 @@ Status confineHost(const ServeOptions& options, const hal::DriverManifest& manif
   if (kIsSanitized && mode == ipc::SandboxMode::kOn) return {};
   ipc::SandboxRules rules{.mode = mode,
                           .files = fileRules(options, manifest),
-                          .acceptsConnections = options.descriptor < 0,
+                          .acceptsConnections = options.isForMany,
                           .loadsCode = manifest.needs.code};
   rules.limits.writableMemory = options.memory;
   HEARTH_ASSIGN(const ipc::SandboxState state, ipc::enterSandbox(rules));

@@ -26,6 +26,7 @@ constexpr uint64_t kMaxRepeat = 10'000'000;
 constexpr uint32_t kMaxThreads = 1024;
 constexpr unsigned kMaxCaseSeconds = 86400;
 constexpr uint32_t kMaxClients = 4096;
+constexpr uint32_t kMaxIdleSeconds = 7 * 86400;
 constexpr int kMaxDescriptor = 1 << 20;
 
 // The values of --mean and --std until the whole command line is parsed.
@@ -220,8 +221,14 @@ void addServeOptions(CLI::App* app, ServeOptions* options) {
   app->add_option("--clients", options->clients, "Clients to serve at the same time (64)")
       ->check(CLI::Range(1u, kMaxClients))
       ->type_name("N");
+  app->add_option("--idle-exit", options->idleExit,
+                  "End when there has been no client for so many seconds (never)")
+      ->check(CLI::Range(1u, kMaxIdleSeconds))
+      ->type_name("SECONDS");
   CLI::Option* const descriptor =
-      app->add_option("--fd", options->descriptor, "Connected socket of the only client")
+      app->add_option("--fd", options->descriptor,
+                      "Connected socket of the only client, or a listening socket for the programs "
+                      "of one user")
           ->check(CLI::Range(0, kMaxDescriptor))
           ->type_name("N")
           ->excludes(socket);

@@ -83,8 +83,11 @@ struct ServeOptions {
   std::string device;    // empty: that of the manifest
   std::string manifest;  // of a driver in a library; empty: looked for along HEARTH_DRIVER_PATH
   std::string socket;    // path to listen at
-  int descriptor = -1;   // the connected socket of one client, in place of a socket's path
+  // The connected socket of one client, or a listening one, in place of a socket's path.
+  int descriptor = -1;
+  bool isForMany = true;  // whether the descriptor is no client's; serveCommand() finds that out
   bool isDetached = false;
+  uint32_t idleExit = 0;           // seconds without a client after which the host ends; 0 = never
   uint32_t clients = 0;            // at a time; 0 = as many as a host has unless it is told
   std::string sandbox = "on";      // or "off", "require"
   std::vector<std::string> files;  // that the driver may use, besides its own

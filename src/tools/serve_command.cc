@@ -32,15 +32,26 @@ constexpr std::chrono::seconds kPatience{5};
 // The first descriptor that a service manager passes.
 constexpr int kFirstPassed = 3;
 
+// Longer than this no host tells clients that there is no device: there may be one by then.
+constexpr std::chrono::seconds kLongestRefusal{5};
+
 // A device, and the manifest that it comes from; an empty one for a built-in device.
 struct Served {
-  std::shared_ptr<hal::Device> device;
+  std::shared_ptr<hal::Device> device;  // null where the driver makes none
   hal::DriverManifest manifest;
+  std::string whyUnavailable = {};
+  uint32_t libraryDevices = 1;
 };
 
 Result<Served> load(hal::DriverManifest manifest) {
-  HEARTH_ASSIGN(std::shared_ptr<hal::Device> device, deviceOfManifest(manifest));
-  return Served{std::move(device), std::move(manifest)};
+  auto device = deviceOfManifest(manifest);
+  if (device) {
+    const uint32_t count = hal::countOfDevices(manifest);
+    return Served{*std::move(device), std::move(manifest), "", count};
+  }
+  if (device.error().code() != ErrorCode::kUnavailableDevice)
+    return std::unexpected(std::move(device.error()));
+  return Served{nullptr, std::move(manifest), device.error().message()};
 }
 
 Result<Served> installedDevice(const std::string& name) {
@@ -80,16 +91,19 @@ Result<base::Descriptor> passedSocket() {
   return base::Descriptor(kFirstPassed);
 }
 
+bool isListeningSocket(int fd) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0;
+}
+
 // Whether the descriptor is a socket of messages, listening or not.
 Status checkSocket(int fd, bool isListening) {
   int type = 0;
-  int listens = 0;
   socklen_t size = sizeof type;
   if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0)
     return std::unexpected(base::errnoError(errno, "Looking at the socket of a host"));
-  size = sizeof listens;
-  static_cast<void>(::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size));
-  if (type == SOCK_SEQPACKET && (listens != 0) == isListening) return {};
+  if (type == SOCK_SEQPACKET && isListeningSocket(fd) == isListening) return {};
   return fail(ErrorCode::kBadData, "Descriptor {} is not a {} socket of the type SOCK_SEQPACKET.",
               fd, isListening ? "listening" : "connected");
 }
@@ -110,10 +124,17 @@ void endHost(ipc::Host& host) {
 // Of vendors' devices: NPUs have little memory, but a compilation takes seconds.
 constexpr size_t kKeptModels = 4;
 
-ipc::HostOptions hostOptions(const ServeOptions& options, const hal::DriverManifest& manifest) {
-  ipc::HostOptions given{.isShared = options.descriptor < 0};
-  if (manifest.delegate || manifest.isSupportLibrary) given.keptModels = kKeptModels;
+ipc::HostOptions hostOptions(const ServeOptions& options, const Served& served) {
+  ipc::HostOptions given{.isShared = options.isForMany,
+                         .idleExit = std::chrono::seconds(options.idleExit),
+                         .libraryDevices = served.libraryDevices,
+                         .whyUnavailable = served.whyUnavailable};
+  if (served.device == nullptr && options.idleExit != 0)
+    given.idleExit = std::min<std::chrono::milliseconds>(given.idleExit, kLongestRefusal);
+  if (served.manifest.delegate || served.manifest.isSupportLibrary) given.keptModels = kKeptModels;
   if (options.clients != 0) given.clients = options.clients;
+  // Programs of one user share a socket that one of them has passed.
+  if (options.descriptor >= 0) given.clientsOfUser = given.clients;
   const auto physical = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) *
                         static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
   given.bytes =
@@ -125,7 +146,7 @@ Status serveOne(const Served& served, const ServeOptions& options) {
   HEARTH_TRY(checkSocket(options.descriptor, false));
   static_cast<void>(::fcntl(options.descriptor, F_SETFD, FD_CLOEXEC));
   HEARTH_TRY(confineHost(options, served.manifest));
-  ipc::Host host(served.device, hostOptions(options, served.manifest));
+  ipc::Host host(served.device, hostOptions(options, served));
   host.serve(base::Descriptor(options.descriptor));
   endHost(host);
   return {};
@@ -133,25 +154,37 @@ Status serveOne(const Served& served, const ServeOptions& options) {
 
 Status serveMany(const Served& served, const ServeOptions& options, int stop) {
   base::Descriptor listening;
-  if (options.socket.empty()) {
+  if (!options.socket.empty()) {
+    HEARTH_ASSIGN(listening, ipc::listenAt(options.socket));
+  } else if (options.descriptor >= 0) {
+    HEARTH_TRY(checkSocket(options.descriptor, true));
+    listening.reset(options.descriptor);
+    static_cast<void>(::fcntl(listening.get(), F_SETFD, FD_CLOEXEC));
+  } else {
     HEARTH_ASSIGN(listening, passedSocket());
     HEARTH_TRY(checkSocket(listening.get(), true));
-  } else {
-    HEARTH_ASSIGN(listening, ipc::listenAt(options.socket));
   }
   HEARTH_ASSIGN(ServiceManager manager, ServiceManager::fromEnvironment());
   HEARTH_TRY(confineHost(options, served.manifest));
-  ipc::Host host(served.device, hostOptions(options, served.manifest));
+  ipc::Host host(served.device, hostOptions(options, served));
   const Status ended = host.serveAll(listening.get(), stop, manager.heartbeat());
-  // In the sandbox the host may not remove its socket, which the next one replaces.
-  if (!options.socket.empty()) static_cast<void>(::unlink(options.socket.c_str()));
+  // In the sandbox the host may not remove its socket, which the next one replaces. Where the host
+  // has been idle, the next one may have done so.
+  if (!options.socket.empty() && options.idleExit == 0)
+    static_cast<void>(::unlink(options.socket.c_str()));
+  // Nobody is to wait for a host that ends.
+  listening.reset();
   endHost(host);
   return ended;
 }
 
 }  // namespace
 
-Outcome<void> serveCommand(const ServeOptions& options) {
+Outcome<void> serveCommand(const ServeOptions& given) {
+  ServeOptions options = given;
+  options.isForMany = options.descriptor < 0 || isListeningSocket(options.descriptor);
+  if (options.idleExit != 0 && !options.isForMany)
+    return usage("--idle-exit is for a host of many clients.");
   if (options.device.empty() && options.manifest.empty())
     return usage("Neither --device nor --manifest says which device is to be served.");
   if (options.memory != 0 && options.sandbox == "off")
@@ -167,7 +200,7 @@ Outcome<void> serveCommand(const ServeOptions& options) {
   sigaddset(&ending, SIGTERM);
   sigaddset(&ending, SIGINT);
   base::Descriptor stop;
-  if (options.descriptor < 0) {
+  if (options.isForMany) {
     // Blocked in the threads that are yet to come, too.
     ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
     stop.reset(::signalfd(-1, &ending, SFD_CLOEXEC));
@@ -178,10 +211,13 @@ Outcome<void> serveCommand(const ServeOptions& options) {
   ipc::shareMallocArenas();
   const auto made = makeDevice(options);
   if (!made) return std::unexpected(Failure(made.error()));
+  // A program that has started this host hears the reason from it.
+  if (made->device == nullptr && options.descriptor < 0)
+    return std::unexpected(Failure(Error(ErrorCode::kUnavailableDevice, made->whyUnavailable)));
   const Status ended =
-      options.descriptor >= 0 ? serveOne(*made, options) : serveMany(*made, options, stop.get());
+      options.isForMany ? serveMany(*made, options, stop.get()) : serveOne(*made, options);
   if (!ended) return std::unexpected(Failure(ended.error()));
-  made->device->flush();
+  if (made->device != nullptr) made->device->flush();
   return {};
 }
 

@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy as np
 
 from command import DATA, HEARTH, ROOT, CommandTest
+from host_processes import PATIENCE, hostsWith, waitFor
 
 MODEL = ROOT / "models" / "digits" / "digits.tflite"
 NNAPI_HELLO = pathlib.Path(HEARTH).parent / "nnapi_hello"
@@ -33,30 +34,6 @@ ANYWHERE = {
 EXAMPLE_DRIVERS = pathlib.Path(HEARTH).parents[1] / "share" / "hearth" / "example-drivers"
 CPU = "hearth-cpu"
 SPAWNED = f"{CPU}=spawn,nnapi-reference=spawn"
-PATIENCE = 120
-
-
-def running(pid):
-    """Whether a process exists and has not ended."""
-    try:
-        status = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
-
-
-def spawnedHosts(variable):
-    """The hosts that were started with this variable, NAME=VALUE."""
-    found = []
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            isHost = b"--detach" in (entry / "cmdline").read_bytes().split(b"\0")
-            isOwn = os.fsencode(variable) in (entry / "environ").read_bytes().split(b"\0")
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue
-        if isHost and isOwn and running(entry.name):
-            found.append(int(entry.name))
-    return found
 
 
 class ServeTest(CommandTest):
@@ -68,7 +45,7 @@ class ServeTest(CommandTest):
         self.path = self.folder / "host.sock"
 
     def spawned(self):
-        return spawnedHosts(f"HEARTH_STORE={self.variables['HEARTH_STORE']}")
+        return hostsWith(f"HEARTH_STORE={self.variables['HEARTH_STORE']}")
 
     def hosted(self, hosts):
         return {**self.variables, "HEARTH_DRIVER_HOSTS": hosts}
@@ -81,10 +58,7 @@ class ServeTest(CommandTest):
         return np.load(folder / "output_0.npy")
 
     def waitFor(self, done):
-        end = time.monotonic() + PATIENCE
-        while not done():
-            self.assertLess(time.monotonic(), end, "It did not happen.")
-            time.sleep(0.02)
+        waitFor(self, done)
 
     def startHost(self, *arguments, path=None, **options):
         host = subprocess.Popen([HEARTH, "serve", *map(str, arguments)], env=self.variables,

@@ -102,6 +102,7 @@ struct Device {
   isShared @14 :Bool;  # whether the host serves clients that do not trust each other
   extensionTypes @15 :List(ExtensionType);
   hasPulse @16 :Bool;  # whether the host answers on the client's pulse
+  libraryDevices @17 :UInt32 = 1;  # how many devices the driver's library has
 }
 
 struct ExtensionType {
