@@ -30,7 +30,10 @@ class ByteReader {
   // Any byte but 0 is true.
   bool flag() { return number<uint8_t>() != 0; }
   // The number of elements that follow, each of which takes at least `least` bytes.
-  size_t count(size_t least) { return bounded(number<uint64_t>(), rest_.size() / least); }
+  size_t count(size_t least) {
+    const auto count = number<uint64_t>();
+    return bounded(count, rest_.size() / least);
+  }
   template <typename T>
   std::vector<T> list() {
     static_assert(std::is_trivially_copyable_v<T>);
