@@ -98,6 +98,8 @@ class Programs:
         self.repeat, self.folder = arguments.repeat, Path(folder)
         self.environment = dict(os.environ, HEARTH_STORE=str(self.folder / "store"),
                                 XDG_STATE_HOME=str(self.folder / "state"))
+        # Where a measurement has no other place for it.
+        self.environment["HEARTH_DRIVER_HOSTS"] = f"{DEVICE}=process"
         if arguments.drivers is not None:
             self.environment["HEARTH_DRIVER_PATH"] = str(arguments.drivers)
 

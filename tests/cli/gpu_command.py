@@ -10,7 +10,10 @@ from command import HEARTH, CommandTest
 DRIVERS = pathlib.Path(HEARTH).parents[1] / "share" / "hearth" / "gpu-drivers"
 DEVICE = "vulkan-gpu"
 IMPLEMENTATION = "llvmpipe"
+PROCESS = f"{DEVICE}=process"
 VARIABLES = {"HEARTH_DRIVER_PATH": str(DRIVERS), "HEARTH_VULKAN_DEVICE": IMPLEMENTATION,
+             # Where a test has no other place for it.
+             "HEARTH_DRIVER_HOSTS": PROCESS,
              # Nothing is measured, else hearth-cpu would get all models.
              "HEARTH_TUNING": "off",
              "MESA_SHADER_CACHE_DISABLE": "true"}

@@ -17,7 +17,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 import numpy as np
 
 from command import DATA, HEARTH, DataTest
-from gpu_command import DEVICE, DRIVERS, IMPLEMENTATION, GpuCommandTest
+from gpu_command import DEVICE, DRIVERS, IMPLEMENTATION, PROCESS, GpuCommandTest
+from host_processes import hostsWith, waitFor
 from workloads import quantize, tflite_reader, tflite_writer
 
 IS_LONG = os.environ.get("HEARTH_TEST_LONG") == "1"
@@ -55,10 +56,57 @@ class GpuTest(GpuCommandTest, DataTest):
 
     def testQuantisedResultsEqualThoseOfTheReference(self):
         expected = self.output("--device", "nnapi-reference")[0]
-        for hosts in ("", f"{DEVICE}=spawn"):
+        for hosts in (PROCESS, f"{DEVICE}=spawn"):
             scores, text = self.output(HEARTH_DRIVER_HOSTS=hosts)
             self.assertIn(f" on {DEVICE}\n", text)
             np.testing.assert_array_equal(scores, expected)
+
+    def sharing(self, **variables):
+        """The variables of programs that have the driver where its manifest says: in a host that they share."""
+        runtime = self.folder / "runtime"
+        runtime.mkdir(mode=0o700)
+        self.addCleanup(self.endSharedHosts)
+        return {**self.environment, "HEARTH_DRIVER_HOSTS": "", "XDG_RUNTIME_DIR": str(runtime), **variables}
+
+    def sharedHosts(self):
+        return hostsWith(f"HEARTH_STORE={self.environment['HEARTH_STORE']}")
+
+    def endSharedHosts(self):
+        for host in self.sharedHosts():
+            os.kill(host, signal.SIGTERM)
+        waitFor(self, lambda: not self.sharedHosts())
+
+    def testProgramsShareTheHostOfTheDriver(self):
+        expected = self.output("--device", "nnapi-reference")[0]
+        environment = self.sharing()
+        for _ in range(2):
+            scores, text = self.output("--device", DEVICE, **environment)
+            self.assertIn(f" on {DEVICE}\n", text)
+            np.testing.assert_array_equal(scores, expected)
+        hosts = {device["name"]: device["host"]
+                 for device in json.loads(self.succeed("devices", "--json", env=environment))["devices"]}
+        self.assertEqual(hosts[DEVICE]["kind"], "shared")
+        self.assertEqual(self.sharedHosts(), [hosts[DEVICE]["process"]])
+
+    def testAHostWithoutAGpuTellsProgramsSo(self):
+        manifest = json.loads((DRIVERS / "vulkan.json").read_text(encoding="utf-8"))
+        manifest["library"] = str(DRIVERS / manifest["library"])
+        del manifest["needs"]["if_present"]["devices"]
+        (self.folder / "vulkan.json").write_text(json.dumps(manifest), encoding="utf-8")
+        environment = self.sharing(VK_DRIVER_FILES="/nowhere/icd.json", HEARTH_DRIVER_PATH=str(self.folder))
+        del environment["HEARTH_VULKAN_DEVICE"]
+        for _ in range(2):
+            names, leftOut, said = self.devices(environment)
+            self.assertNotIn(DEVICE, names)
+            self.assertIn("makes no device: ", leftOut[DEVICE])
+            self.assertEqual(said, "")
+        # Who asks for the device by its name hears the same.
+        run = self.hearth("run", self.model("mobilenet_v1_0.25_128_quant"), "--random-input", 1, "--device", DEVICE,
+                          env=environment)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("makes no device: ", run.stderr)
+        # The host ends soon.
+        waitFor(self, lambda: not self.sharedHosts())
 
     def testModelsRunInOnePartWithTheResultsOfTheReference(self):
         for model in MODELS + (LONG_MODELS if IS_LONG else []):
@@ -139,7 +187,7 @@ class GpuTest(GpuCommandTest, DataTest):
         self.assertIsNotNone(speeds()[DEVICE])
 
     def testTheNextProcessComesFromTheCompilationCache(self):
-        for hosts in ("", f"{DEVICE}=spawn"):
+        for hosts in (PROCESS, f"{DEVICE}=spawn"):
             cache = self.folder / f"cache{hosts}"
             cache.mkdir()
             environment = {**self.environment, "HEARTH_DRIVER_HOSTS": hosts,
@@ -156,7 +204,7 @@ class GpuTest(GpuCommandTest, DataTest):
             second, cached = start()
             self.assertEqual((second["cache"], second["packed_bytes"]), ("hit", 0))
             self.assertEqual(cached, outputs)
-            if hosts:
+            if hosts != PROCESS:
                 continue
             for path in cache.iterdir():
                 path.write_bytes(bytes(path.stat().st_size))
@@ -208,8 +256,12 @@ class GpuTest(GpuCommandTest, DataTest):
         self.assertEqual(gpus(HEARTH_DRIVER_HOSTS=both), [DEVICE, second])
         # The host of the first one knows of the second.
         self.assertEqual(gpus(HEARTH_DRIVER_HOSTS=f"{DEVICE}=spawn"), [DEVICE, second])
+        shared = self.sharing()
+        for _ in range(2):
+            self.assertEqual(gpus(**shared), [DEVICE, second])
+            self.assertEqual(len(self.sharedHosts()), 2)
         expected = self.output("--device", "nnapi-reference")[0]
-        for hosts in ("", both):
+        for hosts in (PROCESS, both):
             scores, text = self.output("--device", second, HEARTH_DRIVER_HOSTS=hosts, **twice)
             self.assertIn(f" on {second}\n", text)
             np.testing.assert_array_equal(scores, expected)
