@@ -39,9 +39,9 @@ class Mapping {
   static constexpr size_t kReadableBehind = 64;
   static Result<Mapping> insideFile(int fd, uint64_t offset, size_t size);
 
-  // Zeroed private memory, 64-byte aligned and page granular; asks for huge pages from 2 MiB on. Not
-  // for the first `ordinary` bytes, a multiple of 2 MiB: the first byte that is written to a huge
-  // page takes all of its memory.
+  // Zeroed private memory, 64-byte aligned and page granular; asks for huge pages from 2 MiB on.
+  // Not for the first `ordinary` bytes, a multiple of 2 MiB: the first byte that is written to a
+  // huge page takes all of its memory.
   static Result<Mapping> anonymous(size_t size, size_t ordinary = 0);
 
   // Addresses for `size` bytes that can be neither read nor written, for data that must not be
