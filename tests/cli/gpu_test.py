@@ -37,9 +37,8 @@ GOLDEN = [("micro_speech_quantized", ""), ("micro_speech_quantized", "alt_no"),
           ("mobilenet_v1_0.25_128_quant", ""), ("mobilenet_v1_0.25_128_quant", "alt_bird"),
           ("mobilenet_v1_0.75_192_quant", ""), ("mobilenet_v1_0.75_192_quant", "alt_owl"),
           ("mobilenet_v2_quantized_1x3x224x224", ""), ("mobilenet_v2_quantized_1x3x224x224", "alt_bird")]
-# NNAPI's vectors that pass, as in vulkan_conformance_test, and those of its first version.
+# NNAPI's vectors that pass, as in vulkan_conformance_test.
 ALL_PASSED = 4738
-SOME_PASSED = 222
 # Programs with tests of all devices along HEARTH_DRIVER_PATH.
 PROGRAMS = [("nnapi_behaviours_test", "*"), ("random_graph_test", "*InstalledDrivers*")]
 
@@ -357,11 +356,9 @@ class GpuTest(GpuCommandTest, DataTest):
         environment = {**self.environment, "HEARTH_DRIVER_HOSTS": f"{DEVICE}={socket}",
                        "HEARTH_LOG": "error"}
         folder = pathlib.Path(DATA) / "conformance"
-        vectors, least = sorted(folder.glob("*.nntv")), ALL_PASSED
-        if not IS_LONG:
-            vectors, least = [folder / "V1_0.nntv"], SOME_PASSED
         with self.subTest("vectors"):
-            self.assertGreaterEqual(sum(self.runVectors(file, environment) for file in vectors), least)
+            self.assertGreaterEqual(sum(self.runVectors(file, environment) for file in sorted(folder.glob("*.nntv"))),
+                                    ALL_PASSED)
         for program, tests in PROGRAMS:
             with self.subTest(program):
                 self.runProgram(program, tests, environment)
