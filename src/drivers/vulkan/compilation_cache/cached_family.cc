@@ -81,7 +81,7 @@ Result<CachedFamily> parseFamily(std::span<const uint8_t> bytes, uint64_t dataBy
   CachedFamily family;
   family.constantBytes = head.bounded(head.number<uint64_t>(), dataBytes);
   const size_t modelBytes = head.count(1);
-  if (!head.isGood() || modelBytes > bytes.size() - kHeadBytes)
+  if (!head.isGood())
     return fail(ErrorCode::kBadData, "Plans of the GPU driver have a model of another size.");
   family.model = bytes.subspan(kHeadBytes, modelBytes);
   base::ByteReader reader(bytes.subspan(kHeadBytes + modelBytes));
